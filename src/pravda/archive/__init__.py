@@ -1,0 +1,1 @@
+"""The append-only store: catalog rows and content-addressed blobs."""

@@ -1,0 +1,252 @@
+"""Bytes in a folder, each under the SHA-256 of its uncompressed content."""
+
+import fcntl
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from pravda.core.ports import Contents
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_T = TypeVar("_T")
+
+LEVEL = 3
+PIECE = 256 * 1024
+"""Bytes read or decompressed at a time."""
+LEFTOVER_SECONDS = 24 * 3600.0
+"""How old a file written aside must be before it counts as forgotten."""
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+# 16 MiB: far more than level 3 writes with, so a tampered frame cannot ask for gigabytes of window
+_WINDOW = {int(zstd.DecompressionParameter.window_log_max): 24}
+
+
+class Harm(StrEnum):
+    """What became of bytes that were stored."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    CHANGED = "changed"
+
+
+class Harmed(Exception):
+    """A blob is not what was stored."""
+
+    def __init__(self, harm: Harm, detail: str) -> None:
+        super().__init__(f"{harm}: {detail}")
+        self.harm = harm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """Content on its way into the folder."""
+
+    sha256: str
+    aside: Path | None = None
+    """Where it is written aside; None: an intact blob is there already."""
+    descriptor: int = -1
+    """Open and locked for as long as the file is aside, so that no sweep takes it; -1: there is no file."""
+    heals: bool = False
+    """Whether it replaces a damaged blob."""
+
+    def discard(self) -> None:
+        """Let go of the file, and of its name if it still has one."""
+        if self.aside is not None:
+            os.close(self.descriptor)
+            with suppress(OSError):
+                self.aside.unlink(missing_ok=True)
+
+
+class Blobs:
+    """The folder of blobs; `stage` and reading may run in many threads, `publish` in one."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "blobs"
+        self._aside = home / "tmp"
+        self._durable: set[str] = set()  # names of sub-folders this process knows to survive a crash
+
+    def prepare(self) -> None:
+        """Make the folders and sweep away what crashed processes left aside; raises OSError."""
+        for folder in (self.folder, self._aside):
+            make_folder(folder)
+        oldest = time.time() - LEFTOVER_SECONDS
+        with os.scandir(self._aside) as entries:
+            for entry in entries:
+                # another process may sweep at the same time
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                        _sweep(entry.path)
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob is, or would be; raises Harmed for what is no hash."""
+        if not _NAME.fullmatch(sha256):
+            raise Harmed(Harm.CHANGED, f"{sha256!r:.80} is no SHA-256")
+        return self.folder / sha256[:2] / f"{sha256}.zst"
+
+    def stage(self, contents: Contents, sha256: str, size: int) -> Staged:
+        """Write content aside unless an intact blob has it; raises OSError, or ValueError when the bytes do not fit."""
+        harm = self.check(sha256, size)
+        if harm is None:
+            return Staged(sha256=sha256)
+        descriptor, name = tempfile.mkstemp(dir=self._aside)
+        staged = Staged(
+            sha256=sha256, aside=Path(name), descriptor=descriptor, heals=harm is not Harm.MISSING
+        )
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _compress(contents, sha256, size, descriptor)
+        except BaseException:
+            staged.discard()
+            raise
+        return staged
+
+    def publish(self, batch: Sequence[Staged]) -> dict[str, OSError]:
+        """Make staged content durable under its name, with shared syncs; answers the hashes that failed."""
+        failed: dict[str, OSError] = {}
+        fresh: dict[str, Staged] = {}
+        for staged in batch:
+            if staged.aside is not None and (staged.heals or not self.path(staged.sha256).exists()):
+                fresh.setdefault(staged.sha256, staged)
+        try:
+            for staged in fresh.values():
+                _noting(failed, staged.sha256, sync, staged.descriptor)
+            for staged in fresh.values():
+                if staged.sha256 not in failed:
+                    _noting(failed, staged.sha256, self._rename, staged)
+        finally:
+            for staged in batch:
+                staged.discard()
+        self._sync_folders({staged.sha256 for staged in batch} - failed.keys(), failed)
+        return failed
+
+    def pieces(self, sha256: str, size: int) -> Iterator[bytes]:
+        """The content piece by piece; raises Harmed, at the latest behind the last piece."""
+        digest, total = hashlib.sha256(), 0
+        try:
+            for piece in _decompress(self.path(sha256)):
+                total += len(piece)
+                if total > size:
+                    break
+                digest.update(piece)
+                yield piece
+        except FileNotFoundError:
+            raise Harmed(Harm.MISSING, "its file is gone") from None
+        except OSError as problem:
+            raise Harmed(Harm.UNREADABLE, problem.strerror or str(problem)) from problem
+        except (zstd.ZstdError, EOFError) as problem:
+            raise Harmed(Harm.CHANGED, f"its compressed form is broken ({problem})") from problem
+        if total != size or digest.hexdigest() != sha256:
+            raise Harmed(Harm.CHANGED, "its bytes no longer have the SHA-256 under which they were stored")
+
+    def check(self, sha256: str, size: int) -> Harm | None:
+        """Read a blob to its end; None when it is intact."""
+        try:
+            for _ in self.pieces(sha256, size):
+                pass
+        except Harmed as problem:
+            return problem.harm
+        return None
+
+    def _rename(self, staged: Staged) -> None:
+        assert staged.aside is not None
+        path = self.path(staged.sha256)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        staged.aside.rename(path)
+
+    def _sync_folders(self, hashes: set[str], failed: dict[str, OSError]) -> None:
+        """Blobs found in place count too: another process may not have come as far as its own sync."""
+        for prefix in sorted({sha256[:2] for sha256 in hashes}):
+            try:
+                sync_folder(self.folder / prefix)
+                if prefix not in self._durable:
+                    sync_folder(self.folder)
+                    self._durable.add(prefix)
+            except OSError as problem:
+                failed.update({sha256: problem for sha256 in hashes if sha256.startswith(prefix)})
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, private to this user, so that they survive a crash; raises OSError."""
+    if folder.is_dir():
+        return
+    if not folder.parent.is_dir():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync(descriptor: int) -> None:
+    """Return when what was written is on the disk itself."""
+    if sys.platform == "darwin":
+        # macOS: fsync leaves the data in the drive's cache (fsync(2))
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _noting(failed: dict[str, OSError], sha256: str, act: Callable[[_T], None], on: _T) -> None:
+    try:
+        act(on)
+    except OSError as problem:
+        failed[sha256] = problem
+
+
+def _sweep(name: str) -> None:
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        # refused while the process that writes it lives
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(name)
+    finally:
+        os.close(descriptor)
+
+
+def _compress(contents: Contents, sha256: str, size: int, descriptor: int) -> None:
+    compressor, digest, total = zstd.ZstdCompressor(level=LEVEL), hashlib.sha256(), 0
+    for piece in contents.chunks():
+        digest.update(piece)
+        total += len(piece)
+        _write(descriptor, compressor.compress(piece))
+    _write(descriptor, compressor.flush())
+    if total != size or digest.hexdigest() != sha256:
+        raise ValueError(f"contents give {total} bytes with another SHA-256 than the {size} of {sha256}")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _decompress(path: Path) -> Iterator[bytes]:
+    decompressor = zstd.ZstdDecompressor(options=_WINDOW)
+    with path.open("rb", buffering=0) as file:
+        while not decompressor.eof:
+            data = file.read(PIECE) if decompressor.needs_input else b""
+            if decompressor.needs_input and not data:
+                raise EOFError("it ends too early")
+            yield decompressor.decompress(data, PIECE)
+        if decompressor.unused_data or file.read(1):
+            raise EOFError("something follows it")

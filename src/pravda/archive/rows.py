@@ -1,0 +1,125 @@
+"""Snapshots as rows of the catalog, both ways, and questions as SQL."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pravda.archive.statements import named
+from pravda.core.digest import canonical, sha256
+from pravda.core.outcome import Snapshot
+from pravda.core.ports import Query
+from pravda.core.wire import snapshot_from_json, snapshot_to_json
+from pravda.errors import Damaged
+
+Cell = str | int | bytes | None
+
+_SQL = named("catalog.sql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A snapshot as the catalog holds it, ready to be inserted."""
+
+    snapshot: Mapping[str, Cell]
+    """By column."""
+    artifacts: tuple[Mapping[str, Cell], ...]
+    """By column."""
+
+
+def row_of(snapshot: Snapshot, inline: Mapping[str, bytes]) -> Row:
+    """The row of a snapshot, with the bytes of those artifacts that live in the catalog."""
+    seen, failure, asked = snapshot.evidence, snapshot.verdict.failure, snapshot.asked
+    document = canonical(snapshot_to_json(snapshot)).decode()
+    return Row(
+        snapshot={
+            "id": snapshot.id,
+            "page": plain(asked.page),
+            "identity": asked.identity,
+            "key": asked.key,
+            "url": plain(seen.url),
+            "state": snapshot.state.value,
+            "reason": failure.reason.value if failure else None,
+            "cause": failure.cause.value if failure else None,
+            "captured_at": sortable(snapshot.captured_at),
+            "capture_id": asked.capture_id,
+            "content_sha256": seen.content.sha256 if seen.content else None,
+            "content_from": snapshot.content_from,
+            "row_hash": row_hash(document),
+            "document": document,
+        },
+        artifacts=tuple(
+            {
+                "snapshot_id": snapshot.id,
+                "name": artifact.name,
+                "sha256": artifact.sha256,
+                "bytes": artifact.bytes,
+                "media_type": plain(artifact.media_type),
+                "redacted": int(artifact.redacted),
+                "inline": inline.get(artifact.name),
+            }
+            for artifact in seen.artifacts
+        ),
+    )
+
+
+def row_hash(document: str) -> str:
+    """The hash of a row's facts, its artifacts' hashes among them; raises ValueError for a document that is no JSON."""
+    return sha256(canonical(json.loads(document)))
+
+
+def sortable(moment: datetime) -> str:
+    """A time as text of one width that sorts as time does, in UTC with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def snapshot_of(snapshot_id: str, captured_at: str, document: str) -> Snapshot:
+    """The snapshot in a row; raises Damaged."""
+    try:
+        snapshot = snapshot_from_json(json.loads(document))
+        moment = datetime.fromisoformat(captured_at)
+    except (ValueError, RecursionError) as problem:
+        raise Damaged(
+            f"The row of snapshot {snapshot_id} is changed: {problem}. Run `pravda verify` for the whole extent."
+        ) from problem
+    if snapshot.captured_at == moment:
+        return snapshot
+    # the document's times end at milliseconds; order and cursors need the rest
+    return replace(snapshot, evidence=replace(snapshot.evidence, captured_at=moment))
+
+
+def find_statement(query: Query) -> str:
+    """The SQL of a query; its parameters are those of `find_parameters`."""
+    asked = {
+        "page": query.page,
+        "identity": query.identity,
+        "key": query.key,
+        "state": query.state,
+        "since": query.since,
+        "until": query.until,
+        "before": query.before,
+    }
+    where = " AND ".join(_SQL[f"where_{name}"] for name, value in asked.items() if value is not None)
+    return " ".join((_SQL["find"], f"WHERE {where}" if where else "", _SQL["newest"]))
+
+
+def find_parameters(query: Query) -> dict[str, Cell]:
+    """What a query asks for, as SQLite compares it."""
+    before_time, before_id = query.before or (None, None)
+    return {
+        "page": query.page and plain(query.page),
+        "identity": query.identity and plain(query.identity),
+        "key": query.key and plain(query.key),
+        "state": query.state and query.state.value,
+        "since": sortable(query.since) if query.since else None,
+        "until": sortable(query.until) if query.until else None,
+        "before_time": sortable(before_time) if before_time else None,
+        "before_id": before_id and plain(before_id),
+        # a negative limit would be none at all, and a larger one no integer of SQLite's
+        "limit": min(max(0, query.limit), 2**31),
+    }
+
+
+def plain(text: str) -> str:
+    """Text that SQLite can hold: lone surrogates, which have no UTF-8 form, become question marks."""
+    return text.encode("utf-8", "replace").decode()
