@@ -347,7 +347,7 @@ def test_a_catalog_that_stays_locked(tmp_path, monkeypatch):
     path = tmp_path / "catalog.sqlite3"
     holder = connect(path, Mode.CREATE)
     migrate.migrate(holder, path)
-    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     with pytest.raises(ArchiveUnavailable, match="locked"):
         open_writer(path)

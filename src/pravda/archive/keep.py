@@ -122,14 +122,15 @@ class Keeper:
     def _insert(self, jobs: Sequence[Job]) -> None:
         try:
             known = insert(self._connection, [job.row for job in jobs])
-        except sqlite3.Error as problem:
+        except Exception as problem:  # one row may be what cannot be stored; it must not sink its neighbours
             if len(jobs) > 1 and not is_locked(problem):
-                # one row may be what the catalog cannot take; it must not sink its neighbours
                 for job in jobs:
                     self._insert([job])
                 return
             for job in jobs:
-                job.answer(unavailable(problem, self._catalog))
+                job.answer(
+                    unavailable(problem, self._catalog) if isinstance(problem, sqlite3.Error) else problem
+                )
             return
         for job in jobs:
             name = job.row.snapshot["id"]

@@ -30,34 +30,34 @@ class Row:
 def row_of(snapshot: Snapshot, inline: Mapping[str, bytes]) -> Row:
     """The row of a snapshot, with the bytes of those artifacts that live in the catalog."""
     seen, failure, asked = snapshot.evidence, snapshot.verdict.failure, snapshot.asked
-    document = canonical(snapshot_to_json(snapshot)).decode()
+    document = canonical(snapshot_to_json(snapshot))
     return Row(
-        snapshot={
-            "id": snapshot.id,
-            "page": plain(asked.page),
-            "identity": asked.identity,
-            "key": asked.key,
-            "url": plain(seen.url),
-            "state": snapshot.state.value,
-            "reason": failure.reason.value if failure else None,
-            "cause": failure.cause.value if failure else None,
-            "captured_at": sortable(snapshot.captured_at),
-            "capture_id": asked.capture_id,
-            "content_sha256": seen.content.sha256 if seen.content else None,
-            "content_from": snapshot.content_from,
-            "row_hash": row_hash(document),
-            "document": document,
-        },
+        snapshot=_columns(
+            id=snapshot.id,
+            page=asked.page,
+            identity=asked.identity,
+            key=asked.key,
+            url=seen.url,
+            state=snapshot.state.value,
+            reason=failure.reason.value if failure else None,
+            cause=failure.cause.value if failure else None,
+            captured_at=sortable(snapshot.captured_at),
+            capture_id=asked.capture_id,
+            content_sha256=seen.content.sha256 if seen.content else None,
+            content_from=snapshot.content_from,
+            row_hash=sha256(document),
+            document=document.decode(),
+        ),
         artifacts=tuple(
-            {
-                "snapshot_id": snapshot.id,
-                "name": artifact.name,
-                "sha256": artifact.sha256,
-                "bytes": artifact.bytes,
-                "media_type": plain(artifact.media_type),
-                "redacted": int(artifact.redacted),
-                "inline": inline.get(artifact.name),
-            }
+            _columns(
+                snapshot_id=snapshot.id,
+                name=artifact.name,
+                sha256=artifact.sha256,
+                bytes=artifact.bytes,
+                media_type=artifact.media_type,
+                redacted=int(artifact.redacted),
+                inline=inline.get(artifact.name),
+            )
             for artifact in seen.artifacts
         ),
     )
@@ -106,20 +106,24 @@ def find_statement(query: Query) -> str:
 def find_parameters(query: Query) -> dict[str, Cell]:
     """What a query asks for, as SQLite compares it."""
     before_time, before_id = query.before or (None, None)
-    return {
-        "page": query.page and plain(query.page),
-        "identity": query.identity and plain(query.identity),
-        "key": query.key and plain(query.key),
-        "state": query.state and query.state.value,
-        "since": sortable(query.since) if query.since else None,
-        "until": sortable(query.until) if query.until else None,
-        "before_time": sortable(before_time) if before_time else None,
-        "before_id": before_id and plain(before_id),
+    return _columns(
+        page=query.page,
+        identity=query.identity,
+        key=query.key,
+        state=query.state.value if query.state else None,
+        since=sortable(query.since) if query.since else None,
+        until=sortable(query.until) if query.until else None,
+        before_time=sortable(before_time) if before_time else None,
+        before_id=before_id,
         # a negative limit would be none at all, and a larger one no integer of SQLite's
-        "limit": min(max(0, query.limit), 2**31),
-    }
+        limit=min(max(0, query.limit), 2**31),
+    )
 
 
 def plain(text: str) -> str:
     """Text that SQLite can hold: lone surrogates, which have no UTF-8 form, become question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+def _columns(**values: Cell) -> dict[str, Cell]:
+    return {name: plain(value) if isinstance(value, str) else value for name, value in values.items()}

@@ -50,11 +50,11 @@ def unavailable(problem: sqlite3.Error, catalog: Path) -> ArchiveUnavailable:
     return ArchiveUnavailable(f"The catalog {catalog} cannot be used, {why} (SQLite says: {problem}).")
 
 
-def is_locked(problem: sqlite3.Error) -> bool:
+def is_locked(problem: Exception) -> bool:
     """Whether another program's transaction stood in the way."""
     return _code(problem) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _code(problem: sqlite3.Error) -> int:
+def _code(problem: Exception) -> int:
     # the low byte is the primary code; errors of the Python module itself carry none
     return getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from pravda.core.evidence import Evidence, Validators
+from pravda.core.evidence import Evidence, Trouble, Validators
 from pravda.core.outcome import Snapshot
 from pravda.core.request import Request
 from pravda.core.states import State
+from pravda.core.urls import URL
 
 
 class Contents(Protocol):
@@ -46,6 +47,14 @@ class Held:
     validators: Validators
 
 
+class Gate(Protocol):
+    """Asked before a redirect is followed."""
+
+    async def __call__(self, url: URL) -> Trouble | None:
+        """Why this target must not be asked for; None: it may."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """One attempt to be made."""
@@ -55,6 +64,8 @@ class Order:
     """Seconds for everything."""
     held: Held | None = None
     fresh_connection: bool = False
+    gate: Gate | None = None
+    """None: every target that the address guard lets through may be asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,7 +149,7 @@ class HttpEngine:
         )
         await transfer.run()
         attempt.trouble = await self._explained(attempt, exchange)
-        return attempt.trouble is None and self._follow(attempt, handle, exchange)
+        return attempt.trouble is None and await self._follow(attempt, handle, exchange)
 
     def _spool(self) -> Spool:
         return Spool(self._options.spool_folder, self._options.spool_memory)
@@ -226,7 +226,7 @@ class HttpEngine:
             return replace(trouble, reason=Reason.LOCAL_NETWORK)
         return trouble
 
-    def _follow(self, attempt: Attempt, handle: pycurl.Curl, exchange: Exchange) -> bool:
+    async def _follow(self, attempt: Attempt, handle: pycurl.Curl, exchange: Exchange) -> bool:
         """Turn the attempt to the redirect's target; False when there is none or it must not be followed."""
         head = exchange.head
         if head is None or head.status not in FOLLOWED:
@@ -258,6 +258,9 @@ class HttpEngine:
                 if step in attempt.seen
                 else f"More than {MOST_REDIRECTS} redirects in a row.",
             )
+            return False
+        if attempt.order.gate and (refusal := await attempt.order.gate(target)):
+            attempt.trouble = refusal
             return False
         attempt.seen.add(step)
         attempt.url, attempt.method, attempt.body = target, method, body
