@@ -7,8 +7,8 @@ import re2
 
 from pravda.core.text import Page
 
-_FIRST, _THEN = 16_384, 131_072
-"""How many bytes are looked at, at first and at most; what they show is shown by the whole page too."""
+_LOOKS = (6_144, 24_576, 131_072)
+"""How many bytes are looked at, one after the other; what they show is shown by the whole page too."""
 
 _SINGLE_BYTE = ("windows-", "iso-8859-", "koi8-", "macintosh", "ibm866", "x-mac-")
 
@@ -79,9 +79,12 @@ def _needle(words: str) -> str:
 
 def is_surely_long(data: bytes, limit: int) -> bool:
     """Whether the tags leave no doubt that a page shows at least `limit` characters; False: only a parse can tell."""
-    if _shown(data[:_FIRST]) >= limit:
-        return True
-    return len(data) > _FIRST and _shown(data[:_THEN]) >= limit
+    looked = 0
+    for size in _LOOKS:
+        if len(data) > looked and _shown(data[:size]) >= limit:
+            return True
+        looked = size
+    return False
 
 
 def _shown(head: bytes) -> int:
