@@ -46,6 +46,11 @@ class Script:
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 
+def K(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    """A raw reply after which the connection stays open."""
+    return b"\r\n".join([b"HTTP/1.1 " + status, *headers, b"Content-Length: %d" % len(body), b"", b""]) + body
+
+
 def R(status: bytes = b"200 OK", body: bytes = b"", *headers: bytes, cl: int | bool | None = None) -> bytes:
     """A raw reply; `cl=False` sends no Content-Length, a number lies about it."""
     lines = [b"HTTP/1.1 " + status, *headers]
@@ -68,6 +73,12 @@ class Origin:
     routes: dict[str, Reply | Script] = field(default_factory=dict)
     log: list[bytes] = field(default_factory=list)
     port: int = 0
+    keep_alive: bool = False
+    """Read another request on the same connection after a reply."""
+    greeting: bytes = b""
+    """Sent as soon as a connection stands, whatever is asked."""
+    connections: int = 0
+    """How many were accepted, whatever came over them."""
 
     def __post_init__(self) -> None:
         family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
@@ -93,6 +104,10 @@ class Origin:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Cut what is open and go on listening."""
         with self._lock:
             for connection in self._open:
                 with contextlib.suppress(OSError):
@@ -114,6 +129,7 @@ class Origin:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
+            self.connections += 1
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -123,9 +139,12 @@ class Origin:
                 connection = self.tls.wrap_socket(connection, server_side=True)
             with self._lock:
                 self._open.add(connection)
-            request = _read_request(connection)
-            if request:
+            if self.greeting:
+                connection.sendall(self.greeting)
+            while request := _read_request(connection):
                 self._reply(connection, request)
+                if not self.keep_alive:
+                    break
         with self._lock:
             self._open.discard(connection)
         connection.close()

@@ -22,6 +22,7 @@ from pravda.archive import catalog
 from pravda.archive import keep as keeping
 from pravda.archive.blobs import Blobs
 from pravda.archive.local import LocalArchive
+from pravda.archive.quota import Limits
 from pravda.core.evidence import Artifact
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Archive, Contents, Query
@@ -34,11 +35,11 @@ from tests.factories import NOON, PAGE, URL, a_snapshot, an_artifact
 T = TypeVar("T")
 
 
-def using(home: Path, act: Callable[[LocalArchive], Awaitable[T]]) -> T:
+def using(home: Path, act: Callable[[LocalArchive], Awaitable[T]], limits: Limits | None = None) -> T:
     """Do something with an archive, and close it."""
 
     async def run() -> T:
-        archive = LocalArchive.open(home)
+        archive = LocalArchive.open(home, limits)
         try:
             return await act(archive)
         finally:
@@ -229,10 +230,10 @@ def test_waiting_keeps_share_one_transaction(tmp_path, monkeypatch):
     sizes: list[int] = []
     insert = catalog.insert
 
-    def counting(connection, rows):
+    def counting(connection, rows, stored):
         sizes.append(len(rows))
         time.sleep(0.2)
-        return insert(connection, rows)
+        return insert(connection, rows, stored)
 
     monkeypatch.setattr(keeping, "insert", counting)
     monkeypatch.setattr(keeping, "MOST_AT_ONCE", 6)
@@ -254,11 +255,11 @@ def test_one_failing_keep_sinks_no_neighbour(tmp_path, monkeypatch, problem, rai
     """In one batch, a row that cannot be stored fails alone."""
     insert = catalog.insert
 
-    def refusing(connection, rows):
+    def refusing(connection, rows, stored):
         time.sleep(0.1)
         if any(row.snapshot["key"] == "bad" for row in rows):
             raise problem
-        return insert(connection, rows)
+        return insert(connection, rows, stored)
 
     monkeypatch.setattr(keeping, "insert", refusing)
 
@@ -529,7 +530,7 @@ def test_a_full_disk(tmp_path):
             ballast.unlink()
             await keep_one(archive)
 
-        using(home, run)
+        using(home, run, Limits(spare=0))
 
 
 def test_a_disk_that_fails_while_syncing(tmp_path, monkeypatch):
@@ -583,6 +584,8 @@ def test_a_read_only_archive(tmp_path):
 
     with read_only(home):
         using(home, run)
+        LocalArchive.open(home)  # forgotten, and let go of all the same
+        gc.collect()
         for name in ("catalog.sqlite3-wal", "catalog.sqlite3-shm"):
             assert not (home / name).exists()
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pravda.archive import blobs as module
 from pravda.archive.blobs import Blobs, Harm, Harmed, Staged, make_folder
+from pravda.archive.quota import Limits, Quota
 from pravda.core.ports import Contents
 from pravda.engines.spool import Bytes
 from tests.disks import fill, small_disk
@@ -214,7 +215,8 @@ def test_contents_must_be_what_they_claim(tmp_path, claim):
 def test_a_full_disk_leaves_nothing(tmp_path):
     """Content that no longer fits raises, and its beginning is taken away again."""
     with small_disk(tmp_path) as disk:
-        blobs = a_folder(disk)
+        blobs = Blobs(disk, Quota(disk, Limits(spare=0)))
+        blobs.prepare()
         store(blobs)
         with pytest.raises(OSError, match="No space left"):
             stage(blobs, os.urandom(4_000_000))

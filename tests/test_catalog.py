@@ -18,6 +18,7 @@ from pravda.archive.connections import Mode, connect, transaction
 from pravda.archive.migrate import APPLICATION, FORMAT
 from pravda.archive.rows import find_parameters, find_statement, row_hash, row_of, snapshot_of, sortable
 from pravda.archive.trouble import is_locked, storage_trouble, unavailable
+from pravda.core.digest import sha256
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Query
 from pravda.core.states import Reason, State
@@ -203,7 +204,55 @@ def test_the_hash_covers_every_fact():
 def test_a_row_that_is_no_snapshot_is_damaged(document):
     """A document that nobody of ours wrote is named as damage, never a crash."""
     with pytest.raises(Damaged, match=r"snapshot S .*pravda verify"):
-        snapshot_of("S", sortable(NOON), document)
+        snapshot_of("S", sortable(NOON), sha256(document.encode()), document)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text.replace('"status":200', '"status":201'), lambda text: text[1:]]
+)
+def test_a_row_with_other_facts_is_damaged(change):
+    """A document that no longer has the row's hash is not handed out."""
+    row = row_of(a_snapshot(snapshot_id="S")[0], {}).snapshot
+    hashed, document = str(row["row_hash"]), str(row["document"])
+    assert snapshot_of("S", sortable(NOON), hashed, document).id == "S"
+    with pytest.raises(Damaged, match=r"snapshot S is (changed|unreadable).*pravda verify"):
+        snapshot_of("S", sortable(NOON), hashed, change(document))
+
+
+@pytest.mark.parametrize(("name", "moment"), [("T", NOON), ("S", NOON + timedelta(milliseconds=1))])
+def test_a_row_whose_columns_lie_is_damaged(name, moment):
+    """An id or a time beside the document that it contradicts is not believed."""
+    row = row_of(a_snapshot(snapshot_id="S")[0], {}).snapshot
+    with pytest.raises(Damaged, match="columns no longer say"):
+        snapshot_of(name, sortable(moment), str(row["row_hash"]), str(row["document"]))
+
+
+def test_damaged_rows_are_passed_over(catalog, caplog):
+    """A listing leaves out rows that were changed in any way, says so, and still fills its limit with older ones."""
+    writer, reader = open_writer(catalog), Reader(catalog)
+    snapshots = [a_snapshot(captured_at=NOON + timedelta(seconds=step))[0] for step in range(8)]
+    insert(writer, [row_of(snapshot, {}) for snapshot in snapshots])
+    writer.execute("DROP TRIGGER snapshots_keep_values")
+    for change, index in (
+        ("document = replace(document, '200', '201')", 7),
+        ("document = CAST(x'22ff' AS TEXT)", 5),
+        ("state = 'live', captured_at = 'now'", 4),
+        ("identity = 'x', row_hash = ''", 3),
+    ):
+        writer.execute(f"UPDATE snapshots SET {change} WHERE id = ?", (snapshots[index].id,))
+    intact = [snapshots[index] for index in (6, 2, 1, 0)]
+    assert reader.find(Query(limit=3)) == tuple(intact[:3])
+    assert reader.find(Query(page=snapshots[0].asked.page)) == tuple(intact)
+    assert f"passed over: The row of snapshot {snapshots[7].id} is changed" in caplog.text
+    with pytest.raises(Damaged, match="changed"):
+        reader.get(snapshots[7].id)
+    writer.execute("UPDATE snapshots SET state = 'gone' WHERE id = ?", (snapshots[6].id,))
+    assert reader.find(Query(state=State.GONE)) == ()
+    assert "contradict" in caplog.text
+    writer.execute("UPDATE snapshots SET captured_at = '2' WHERE id = ?", (snapshots[0].id,))
+    assert len(reader.find(Query(since=NOON - timedelta(days=1)))) == 3
+    reader.close()
+    writer.close()
 
 
 def test_times_sort_as_text():
@@ -325,7 +374,7 @@ def test_a_migration_another_process_was_faster_with(catalog, monkeypatch):
     monkeypatch.setattr(migrate, "_known", lambda connection, catalog: answers.pop())
     connection = connect(catalog, Mode.CREATE)
     migrate.migrate(connection, catalog)
-    assert connection.execute("SELECT count(*) FROM meta").fetchone() == (3,)
+    assert connection.execute("SELECT count(*) FROM meta").fetchone() == (4,)
     connection.close()
 
 
@@ -369,8 +418,8 @@ def test_a_known_id_is_answered_and_its_neighbours_are_kept(catalog):
     """A snapshot whose id is there already changes nothing, and does not hold up the rest."""
     writer, reader = open_writer(catalog), Reader(catalog)
     first, other = a_snapshot()[0], a_snapshot()[0]
-    assert insert(writer, [row_of(first, {})]) == set()
-    assert insert(writer, [row_of(first, {}), row_of(other, {})]) == {first.id}
+    assert insert(writer, [row_of(first, {})], 5) == (set(), 5)
+    assert insert(writer, [row_of(first, {}), row_of(other, {})]) == ({first.id}, 5)
     assert len(reader.find(Query())) == 2
     reader.close()
     writer.close()

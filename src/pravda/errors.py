@@ -37,6 +37,9 @@ class NoUsableSnapshot(PravdaError):
         super().__init__(answer.problem)
         self.answer = answer
 
+    def __reduce__(self) -> tuple[type["NoUsableSnapshot"], tuple[Answer]]:
+        return type(self), (self.answer,)
+
     @property
     def attempt(self) -> Snapshot | None:
         """The attempt that failed, as it is kept."""
@@ -63,6 +66,9 @@ class StorageTrouble(PravdaError):
         super().__init__(detail)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type["StorageTrouble"], tuple[Reason, str]]:
+        return type(self), (self.reason, str(self))
+
 
 class ArchiveUnavailable(PravdaError):
     """The catalog takes no row, so nothing is acknowledged; reads go on where they can."""
@@ -70,3 +76,6 @@ class ArchiveUnavailable(PravdaError):
     def __init__(self, detail: str, newest_usable: Newest | None = None) -> None:
         super().__init__(detail)
         self.newest_usable = newest_usable
+
+    def __reduce__(self) -> tuple[type["ArchiveUnavailable"], tuple[str, Newest | None]]:
+        return type(self), (str(self), self.newest_usable)

@@ -8,12 +8,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from pravda.archive.quota import Limits, Quota
 from pravda.core.ports import Contents
 
 if sys.version_info >= (3, 14):
@@ -28,6 +29,8 @@ PIECE = 256 * 1024
 """Bytes read or decompressed at a time."""
 LEFTOVER_SECONDS = 24 * 3600.0
 """How old a file written aside must be before it counts as forgotten."""
+YOUNG_SECONDS = 3600.0
+"""A blob this young that no row names may still get its row: it is no orphan yet."""
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 # 16 MiB: far more than level 3 writes with, so a tampered frame cannot ask for gigabytes of window
@@ -61,6 +64,8 @@ class Staged:
     """Open and locked for as long as the file is aside, so that no sweep takes it; -1: there is no file."""
     heals: bool = False
     """Whether it replaces a damaged blob."""
+    stored: int = 0
+    """Bytes it takes on the disk, beyond those that are there already."""
 
     def discard(self) -> None:
         """Let go of the file, and of its name if it still has one."""
@@ -73,17 +78,19 @@ class Staged:
 class Blobs:
     """The folder of blobs; `stage` and reading may run in many threads, `publish` in one."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, quota: Quota | None = None) -> None:
+        """Without a quota, only what must stay free of the disk limits what is written."""
         self.folder = home / "blobs"
-        self._aside = home / "tmp"
+        self.aside = home / "tmp"
+        self._quota = quota or Quota(home, Limits())
         self._durable: set[str] = set()  # names of sub-folders this process knows to survive a crash
 
     def prepare(self) -> None:
         """Make the folders and sweep away what crashed processes left aside; raises OSError."""
-        for folder in (self.folder, self._aside):
+        for folder in (self.folder, self.aside):
             make_folder(folder)
         oldest = time.time() - LEFTOVER_SECONDS
-        with os.scandir(self._aside) as entries:
+        with os.scandir(self.aside) as entries:
             for entry in entries:
                 # another process may sweep at the same time
                 with suppress(OSError):
@@ -96,22 +103,28 @@ class Blobs:
             raise Harmed(Harm.CHANGED, f"{sha256!r:.80} is no SHA-256")
         return self.folder / sha256[:2] / f"{sha256}.zst"
 
-    def stage(self, contents: Contents, sha256: str, size: int) -> Staged:
-        """Write content aside unless an intact blob has it; raises OSError, or ValueError when the bytes do not fit."""
+    def stage(self, contents: Contents, sha256: str, size: int, *, reserve: bool = False) -> Staged:
+        """Write content aside unless an intact blob has it; `reserve` writes even beyond the quota.
+
+        Raises OSError, StorageTrouble beyond the quota, or ValueError when the bytes are not what they claim to be.
+        """
+        self._rejuvenate(sha256)
         harm = self.check(sha256, size)
         if harm is None:
             return Staged(sha256=sha256)
-        descriptor, name = tempfile.mkstemp(dir=self._aside)
-        staged = Staged(
-            sha256=sha256, aside=Path(name), descriptor=descriptor, heals=harm is not Harm.MISSING
-        )
+        with nullcontext() if reserve else self._quota.room(size):
+            return self._write_aside(contents, sha256, size, heals=harm is not Harm.MISSING)
+
+    def _write_aside(self, contents: Contents, sha256: str, size: int, *, heals: bool) -> Staged:
+        descriptor, name = tempfile.mkstemp(dir=self.aside)
+        staged = Staged(sha256=sha256, aside=Path(name), descriptor=descriptor, heals=heals)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _compress(contents, sha256, size, descriptor)
         except BaseException:
             staged.discard()
             raise
-        return staged
+        return replace(staged, stored=os.fstat(descriptor).st_size)
 
     def publish(self, batch: Sequence[Staged]) -> dict[str, OSError]:
         """Make staged content durable under its name, with shared syncs; answers the hashes that failed."""
@@ -160,6 +173,24 @@ class Blobs:
             return problem.harm
         return None
 
+    def measure(self) -> int:
+        """The bytes of all blobs on the disk."""
+        return sum(about.st_size for folder in self.folders() for _, about in files_in(folder))
+
+    def folders(self) -> list[Path]:
+        """The sub-folders, in the order of their names."""
+        try:
+            return sorted(path for path in self.folder.iterdir() if path.is_dir())
+        except OSError:
+            return []
+
+    def _rejuvenate(self, sha256: str) -> None:
+        """Make a blob that is about to be named again look young, so that no repair takes it for an orphan meanwhile."""
+        with suppress(OSError, Harmed):
+            path = self.path(sha256)
+            if time.time() - path.stat().st_mtime > YOUNG_SECONDS / 2:
+                os.utime(path)
+
     def _rename(self, staged: Staged) -> None:
         assert staged.aside is not None
         path = self.path(staged.sha256)
@@ -176,6 +207,15 @@ class Blobs:
                     self._durable.add(prefix)
             except OSError as problem:
                 failed.update({sha256: problem for sha256 in hashes if sha256.startswith(prefix)})
+
+
+def files_in(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files of a folder; what cannot be looked at, or goes away meanwhile, is passed over."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if not entry.is_dir(follow_symlinks=False):
+                    yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
 def make_folder(folder: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pravda.archive.trouble import BUSY_SECONDS, is_locked
 
-_CACHE_KIB = 16 * 1024  # of one reading connection, used as far as needed
 _PAUSE = 0.01  # seconds between tries for a lock that SQLite does not wait for
 
 
@@ -23,19 +22,19 @@ class Mode(StrEnum):
     """No lock is taken and no log looked for: only for a file that cannot change."""
 
 
-def connect(catalog: Path, mode: Mode) -> sqlite3.Connection:
-    """A connection in autocommit; raises sqlite3.Error."""
+def connect(catalog: Path, mode: Mode, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection in autocommit that waits so many seconds for a lock; raises sqlite3.Error."""
     connection = sqlite3.connect(
         f"{catalog.absolute().as_uri()}?{mode}",
         uri=True,
-        timeout=BUSY_SECONDS,
+        timeout=patience,
         isolation_level=None,
         check_same_thread=False,  # one thread at a time uses it, and another one closes it
     )
+    # a flipped bit may leave text that is no UTF-8: that is the trouble of one row, not of the whole question
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
     if mode is not Mode.CREATE:
         connection.execute("PRAGMA query_only = ON")
-        # the upper levels of every index of a million rows stay in memory
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 

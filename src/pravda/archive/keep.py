@@ -10,12 +10,14 @@ from queue import Empty, SimpleQueue
 
 from pravda.archive.blobs import Blobs, Staged
 from pravda.archive.catalog import insert
+from pravda.archive.quota import Quota
 from pravda.archive.rows import Row, row_of
 from pravda.archive.trouble import is_locked, storage_trouble, unavailable
 from pravda.core.digest import sha256
 from pravda.core.evidence import Artifact
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Contents
+from pravda.core.states import Cause
 
 INLINE_BYTES = 16 * 1024
 """Up to this size a protocol head lives in the catalog, which saves a durable file of its own."""
@@ -44,12 +46,13 @@ class Job:
 class Keeper:
     """The one writer of an archive: `stage` in any thread, everything after it in the writer's own."""
 
-    def __init__(self, blobs: Blobs, connection: sqlite3.Connection, catalog: Path) -> None:
+    def __init__(self, blobs: Blobs, connection: sqlite3.Connection, catalog: Path, quota: Quota) -> None:
         self.queue: SimpleQueue[Job | None] = SimpleQueue()
         """Jobs in their order; None ends the thread."""
         self._blobs = blobs
         self._connection = connection
         self._catalog = catalog
+        self._quota = quota
         # a daemon, so that a forgotten `close` cannot keep the program from ending
         self._thread = threading.Thread(target=self._run, name="pravda-keep", daemon=True)
         self._thread.start()
@@ -58,6 +61,7 @@ class Keeper:
         """Write bytes aside, then hand over to the writer."""
         blobs: list[Staged] = []
         inline: dict[str, bytes] = {}
+        reserve = _tells_of_storage(snapshot)
         try:
             _refuse_misfit(snapshot, contents)
             for artifact in snapshot.evidence.artifacts:
@@ -65,14 +69,24 @@ class Keeper:
                 if is_inline(artifact):
                     inline[artifact.name] = _small(artifact, part)
                 else:
-                    blobs.append(self._blobs.stage(part, artifact.sha256, artifact.bytes))
+                    blobs.append(self._blobs.stage(part, artifact.sha256, artifact.bytes, reserve=reserve))
             row = row_of(snapshot, inline)
         except Exception as problem:  # whatever it is, the one who waits must hear of it
             for staged in blobs:
                 staged.discard()
             answer(storage_trouble(problem, self._blobs.folder) if isinstance(problem, OSError) else problem)
         else:
-            self.queue.put(Job(row=row, blobs=tuple(blobs), answer=answer))
+            self.queue.put(Job(row=row, blobs=tuple(blobs), answer=self._counting(blobs, answer)))
+
+    def _counting(self, blobs: Sequence[Staged], answer: Answer) -> Answer:
+        stored = sum(staged.stored for staged in blobs)
+        self._quota.wait_for_row(stored)
+
+        def answered(problem: Exception | None) -> None:
+            self._quota.wait_for_row(-stored)
+            answer(problem)
+
+        return answered
 
     def close(self) -> None:
         """Write what is waiting, then end the thread and its connection."""
@@ -121,7 +135,8 @@ class Keeper:
 
     def _insert(self, jobs: Sequence[Job]) -> None:
         try:
-            known = insert(self._connection, [job.row for job in jobs])
+            stored = {staged.sha256: staged.stored for job in jobs for staged in job.blobs}
+            known, total = insert(self._connection, [job.row for job in jobs], sum(stored.values()))
         except Exception as problem:  # one row may be what cannot be stored; it must not sink its neighbours
             if len(jobs) > 1 and not is_locked(problem):
                 for job in jobs:
@@ -132,9 +147,16 @@ class Keeper:
                     unavailable(problem, self._catalog) if isinstance(problem, sqlite3.Error) else problem
                 )
             return
+        self._quota.counted(total)
         for job in jobs:
             name = job.row.snapshot["id"]
             job.answer(ValueError(f"snapshot {name} is kept already") if name in known else None)
+
+
+def _tells_of_storage(snapshot: Snapshot) -> bool:
+    """Whether this is the row that says why an attempt's bytes could not be kept: it may use the last room."""
+    failure = snapshot.verdict.failure
+    return failure is not None and failure.cause is Cause.STORAGE_ERROR
 
 
 def _refuse_misfit(snapshot: Snapshot, contents: Mapping[str, Contents]) -> None:

@@ -62,10 +62,11 @@ def _known(connection: sqlite3.Connection, catalog: Path) -> int:
 
 
 def _describe(connection: sqlite3.Connection) -> None:
-    facts = {
+    facts: dict[str, bytes | str | int] = {
         "secret": secrets.token_bytes(SECRET_BYTES),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "format": FORMAT,
+        "stored_bytes": 0,
     }
     connection.executemany(
         _SQL["insert_meta"], [{"name": name, "value": value} for name, value in facts.items()]

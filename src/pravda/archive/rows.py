@@ -73,19 +73,39 @@ def sortable(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def snapshot_of(snapshot_id: str, captured_at: str, document: str) -> Snapshot:
-    """The snapshot in a row; raises Damaged."""
+def snapshot_of(snapshot_id: str, captured_at: str, hashed: str, document: str) -> Snapshot:
+    """The snapshot in a row; raises Damaged for a row that is not what was written."""
     try:
+        # the canonical form is what is stored, so that nearly always one hash of the text is enough
+        if sha256(document.encode("utf-8", "surrogateescape")) != hashed != row_hash(document):
+            raise _damaged(snapshot_id, "changed: its facts no longer have the hash under which they were stored")
         snapshot = snapshot_from_json(json.loads(document))
         moment = datetime.fromisoformat(captured_at)
     except (ValueError, RecursionError) as problem:
-        raise Damaged(
-            f"The row of snapshot {snapshot_id} is changed: {problem}. Run `pravda verify` for the whole extent."
-        ) from problem
-    if snapshot.captured_at == moment:
-        return snapshot
+        raise _damaged(snapshot_id, f"unreadable: {problem}") from problem
     # the document's times end at milliseconds; order and cursors need the rest
+    if snapshot.id != snapshot_id or snapshot.captured_at != _milliseconds(moment):
+        raise _damaged(snapshot_id, "changed: its columns no longer say what its facts say")
     return replace(snapshot, evidence=replace(snapshot.evidence, captured_at=moment))
+
+
+def answers(snapshot: Snapshot, query: Query) -> bool:
+    """Whether a row found by its columns is one by its facts too."""
+    asked = snapshot.asked
+    return (
+        query.page in (None, plain(asked.page))
+        and query.identity in (None, asked.identity)
+        and query.key in (None, asked.key and plain(asked.key))
+        and query.state in (None, snapshot.state)
+    )
+
+
+def _milliseconds(moment: datetime) -> datetime:
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _damaged(snapshot_id: str, what: str) -> Damaged:
+    return Damaged(f"The row of snapshot {snapshot_id} is {what}. Run `pravda verify` for the whole extent.")
 
 
 def find_statement(query: Query) -> str:

@@ -50,11 +50,20 @@ def unavailable(problem: sqlite3.Error, catalog: Path) -> ArchiveUnavailable:
     return ArchiveUnavailable(f"The catalog {catalog} cannot be used, {why} (SQLite says: {problem}).")
 
 
-def is_locked(problem: Exception) -> bool:
+def may_be_full(problem: BaseException | None) -> bool:
+    """Whether room that could not be had, or a failing disk, may be what is behind an error; reading may work still."""
+    if isinstance(problem, OSError):
+        return problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+    if isinstance(problem, sqlite3.Error):
+        return _code(problem) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    return problem is not None and may_be_full(problem.__cause__)
+
+
+def is_locked(problem: BaseException | None) -> bool:
     """Whether another program's transaction stood in the way."""
     return _code(problem) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _code(problem: Exception) -> int:
+def _code(problem: BaseException | None) -> int:
     # the low byte is the primary code; errors of the Python module itself carry none
     return getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -26,8 +26,9 @@ _ENDINGS = {
 _POSITIVE = frozenset({"selector", "xpath", "json_path", "min_matches", "text_present", "matches"})
 """Rules whose success shows that this is the page the caller means."""
 
-_BOM = b"\xef\xbb\xbf"
 _BLANK_BYTES = 1024  # a body of only white space is empty, when it is short enough to look at
+_WAITING = frozenset({State.BLOCKED, State.DOWN})
+"""States in which a later try may find the page, so that a Retry-After means something."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +115,7 @@ def _fail(
     phase: Phase = Phase.RESPONSE,
     raw: str = "",
 ) -> Failure:
-    facts, response = FACTS[reason], case.evidence.response
-    wait = retry_after(response.value("retry-after"), case.evidence.captured_at) if response else None
+    facts = FACTS[reason]
     return Failure(
         cause=facts.cause,
         reason=reason,
@@ -123,9 +123,18 @@ def _fail(
         phase=phase,
         detail=detail,
         evidence=marks,
-        retry_after_seconds=wait,
+        retry_after_seconds=_retry_after(case, reason),
         raw=raw,
     )
+
+
+def _retry_after(case: Case, reason: Reason) -> float | None:
+    """What the server says of a later try, where it is the server that turns us away for now."""
+    facts, response = FACTS[reason], case.evidence.response
+    temporary = facts.state in _WAITING or reason is Reason.CLIENT_ERROR  # RFC 9110 §15.5.14: 413 too
+    if response is None or facts.fault is FaultSide.LOCAL or not temporary:
+        return None
+    return retry_after(response.value("retry-after"), case.evidence.captured_at)
 
 
 def _of_trouble(case: Case, reason: Reason) -> Failure:
@@ -144,8 +153,10 @@ def _local_fault(case: Case) -> Failure | None:
 
 def _redirect(case: Case) -> Failure | None:
     """A redirect that could not be followed: there is no final response to judge."""
-    trouble = case.evidence.trouble
+    trouble, response = case.evidence.trouble, case.evidence.response
     if trouble is None or FACTS[trouble.reason].cause not in (Cause.REDIRECT_ERROR, Cause.ROBOTS_DISALLOWED):
+        return None
+    if response is not None and response.status // 100 != 3:
         return None
     return _of_trouble(case, trouble.reason)
 
@@ -155,9 +166,13 @@ def _no_response(case: Case) -> Failure | None:
         return None
     trouble = case.evidence.trouble
     if trouble is None:
-        return _fail(case, Reason.EMPTY_RESPONSE, "The engine saw no response and no fault.")
-    before_headers = FACTS[trouble.reason].state in (State.DOWN, State.BLOCKED)
-    return _of_trouble(case, trouble.reason if before_headers else Reason.EMPTY_RESPONSE)
+        return _fail(case, Reason.EMPTY_RESPONSE, "The engine saw neither a response nor a fault.")
+    facts = FACTS[trouble.reason]
+    if facts.state is State.DOWN or facts.cause is Cause.TLS_FAILURE:
+        return _of_trouble(case, trouble.reason)
+    return _of_trouble(
+        case, Reason.RESPONSE_TIMEOUT if facts.cause is Cause.TIMEOUT else Reason.EMPTY_RESPONSE
+    )
 
 
 def _decisive_marker(case: Case) -> Failure | None:
@@ -170,7 +185,7 @@ def _found(case: Case, findings: tuple[markers.Finding, ...]) -> Failure:
     marks = tuple(
         Mark(where=found.where, matched=found.matched) for found in findings if found.reason is first.reason
     )
-    detail = f"{FACTS[first.reason].sentence} ({first.signature})"
+    detail = f"{FACTS[first.reason].sentence.removesuffix('.')} ({first.signature})."
     return _fail(case, first.reason, detail, *marks)
 
 
@@ -180,12 +195,20 @@ def _status(case: Case) -> Failure | None:
     reason = _status_reason(response, case)
     if reason is None:
         return None
-    words = phrase(response.status)
-    if reason is Reason.UNEXPECTED_NOT_MODIFIED:
-        words = f"{words}, but no validators were sent"
-    elif reason is Reason.REDIRECT_UNRESOLVED:
-        words = f"{words} without a Location that can be followed"
-    return _fail(case, reason, words, mark)
+    return _fail(case, reason, _status_words(response.status, reason), mark)
+
+
+def _status_words(status: int, reason: Reason) -> str:
+    words = phrase(status)
+    match reason:
+        case Reason.UNEXPECTED_NOT_MODIFIED:
+            return f"{words}, although no validators were sent"
+        case Reason.REDIRECT_UNRESOLVED:
+            return f"{words} without a target that could be followed"
+        case Reason.EMPTY_RESPONSE:
+            return f"{words}, and then no final answer"
+    # a code that few know says nothing by itself
+    return words if words != str(status) else f"{words}: {FACTS[reason].sentence}"
 
 
 def _status_reason(response: Response, case: Case) -> Reason | None:
@@ -219,24 +242,30 @@ def _integrity(case: Case) -> Failure | None:
         mark = Mark(where="body", matched=content.ending.value)
         raw = trouble.raw if trouble else ""
         return _fail(case, reason, detail, mark, phase=Phase.BODY, raw=raw)
-    if trouble is not None:
-        return _of_trouble(case, Reason.TRUNCATED_BODY)
-    return None
+    return None if trouble is None else _of_trouble(case, _after_headers(trouble.reason))
+
+
+def _after_headers(reason: Reason) -> Reason:
+    """What a trouble means once the response headers were complete: what came is evidence, but not all of it."""
+    facts = FACTS[reason]
+    if facts.state in (State.PARTIAL, State.BLOCKED):
+        return reason
+    return Reason.BODY_TIMEOUT if facts.cause is Cause.TIMEOUT else Reason.TRUNCATED_BODY
 
 
 def _empty(case: Case) -> Failure | None:
-    if _is_confirmed(case):
+    size, page = case.subject.size, case.subject.page
+    blank = size <= _BLANK_BYTES and page.whole and not page.text.strip()
+    if _is_confirmed(case) or not blank:
         return None
-    size, body = case.subject.size, case.subject.page.body
-    if size == 0 or (size <= _BLANK_BYTES and not body.removeprefix(_BOM).strip()):
-        return _fail(
-            case,
-            Reason.EMPTY_CONTENT,
-            f"{phrase(_response(case).status)} with {size:,} bytes of nothing.",
-            Mark(where="body", matched=f"{size} bytes"),
-            phase=Phase.BODY,
-        )
-    return None
+    nothing = f"{size:,} bytes of white space" if size else "an empty body"
+    return _fail(
+        case,
+        Reason.EMPTY_CONTENT,
+        f"{phrase(_response(case).status)} with {nothing}.",
+        Mark(where="body", matched=f"{size} bytes"),
+        phase=Phase.BODY,
+    )
 
 
 def _callers_rules(case: Case) -> Failure | None:
@@ -247,7 +276,7 @@ def _callers_rules(case: Case) -> Failure | None:
     found = "nothing" if failed.found is None else f"{failed.found!s:.120}"
     mark = Mark(where=f"rule {failed.rule}", matched=found)
     reason = Reason(failed.reason)
-    detail = f"The rule {failed.rule} wants {expected}; found: {found}."
+    detail = f"{FACTS[reason].sentence} The rule {failed.rule} demands {expected}; found: {found}."
     return _fail(case, reason, detail, mark, phase=Phase.CHECK)
 
 
@@ -271,7 +300,7 @@ def _artifacts(case: Case) -> Failure | None:
     return _fail(
         case,
         Reason.ARTIFACT_MISSING,
-        f"Asked to be kept, but not to be had: {names}.",
+        f"{FACTS[Reason.ARTIFACT_MISSING].sentence} Missing: {names}.",
         Mark(where="artifacts", matched=names),
         phase=Phase.STORE,
     )
@@ -303,7 +332,7 @@ def _warnings(case: Case) -> tuple[Note, ...]:
         notes.append(
             Note(code="tls_not_verified", detail=f"The certificate was not verified, as asked{why}.")
         )
-    if content is None or not content.bytes:
+    if content is None or not content.bytes or _is_confirmed(case):
         return tuple(notes)
     claimed = response.value("content-type") or ""
     shown = shown_type(case.subject.page.body[:4096])

@@ -3,49 +3,44 @@
 import math
 import re
 
-from pravda.core.mistake import BadRequest
+from pravda.core.mistake import BadRequest, shown
 
 LONGEST = 100 * 366 * 86400.0
 """Seconds; longer ones are a mistake and would not fit a calendar."""
 
+_LONGEST_TEXT = 60  # characters
+_HELP = 'write seconds, "7d", "36h", "1h30m" or "P7D"'
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-_SHORT = re.compile(r"(?:\d+(?:\.\d+)?[wdhms])+", re.ASCII)
-_SHORT_PART = re.compile(r"(\d+(?:\.\d+)?)([wdhms])", re.ASCII)
-# ISO 8601-1 §5.5.2.2 without years and months, whose length is not fixed
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_SHORT = re.compile("".join(rf"(?:(?P<{unit}>\d+(?:\.\d+)?){unit})?" for unit in _UNITS), re.ASCII)
+# ISO 8601-1 §5.5.2 without years and months, whose length is not fixed
 _ISO = re.compile(
-    r"P(?=.)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?=.)(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?",
+    r"P(?=.)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"
+    r"(?:T(?=.)(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?",
     re.ASCII,
 )
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
 def seconds(field: str, value: object) -> float:
-    """The seconds in a number, "7d", "36h", "1h30m" or "P7D"; anything else raises BadRequest."""
+    """The seconds in a number, "7d", "36h", "1h30m" or "P7D"; anything else raises BadRequest naming the field."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise BadRequest(field, f'{value!r:.60} is no duration; write seconds, "7d", "36h" or "P7D"')
-    number = _from_text(field, value) if isinstance(value, str) else _from_number(field, value)
-    if not math.isfinite(number) or number < 0:
-        raise BadRequest(field, f"{value!r:.60} must not be negative or endless")
-    if number > LONGEST:
-        raise BadRequest(field, f"{value!r:.60} is longer than a hundred years")
-    return number
-
-
-def _from_number(field: str, value: float) -> float:
+        raise BadRequest(field, f"{shown(value)} is no duration; {_HELP}")
     try:
-        return float(value)
+        number = _from_text(field, value) if isinstance(value, str) else float(value)
     except OverflowError:
-        raise BadRequest(field, "longer than a hundred years") from None
+        number = math.inf
+    if math.isnan(number) or number < 0:
+        raise BadRequest(field, f"{shown(value)} is no duration: it must be 0 or more")
+    if number > LONGEST:
+        raise BadRequest(field, f"{shown(value)} is longer than a hundred years")
+    return number
 
 
 def _from_text(field: str, value: str) -> float:
     text = value.strip()
-    if len(text) > 60:
-        raise BadRequest(field, "no duration is that long to write")
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    if _SHORT.fullmatch(text):
-        return sum(float(n) * _UNITS[unit] for n, unit in _SHORT_PART.findall(text))
-    if found := _ISO.fullmatch(text):
-        return sum(float(n) * _UNITS[unit] for unit, n in found.groupdict().items() if n)
-    raise BadRequest(field, f'{value!r} is no duration; write seconds, "7d", "36h" or "P7D"')
+    if len(text) <= _LONGEST_TEXT:
+        if _NUMBER.fullmatch(text):
+            return float(text)
+        if text and (found := _SHORT.fullmatch(text) or _ISO.fullmatch(text)):
+            return sum(float(number) * _UNITS[unit] for unit, number in found.groupdict().items() if number)
+    raise BadRequest(field, f"{shown(value)} is no duration; {_HELP}")

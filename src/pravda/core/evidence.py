@@ -190,4 +190,7 @@ class Evidence:
         if self.response is None:
             return Validators()
         etag, modified = self.response.value("etag"), self.response.value("last-modified")
-        return Validators(etag=etag or None, last_modified=modified or None)
+        return Validators(
+            etag=etag if etag and etag.strip() else None,
+            last_modified=modified if modified and modified.strip() else None,
+        )

@@ -10,7 +10,8 @@ LONGEST_RETRY_AFTER = 7 * 86400.0
 """Seconds; a larger Retry-After is clamped to it."""
 
 _DELAY = re.compile(r"[0-9]{1,20}", re.ASCII)
-_RANGE = re.compile(r"bytes +([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.ASCII)
+# RFC 9110 §14.1: names of range units are case-insensitive
+_RANGE = re.compile(r"bytes +([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.ASCII | re.IGNORECASE)
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
@@ -26,7 +27,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         moment = parsedate_to_datetime(text)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return min(max((moment - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
-    except (ValueError, TypeError, OverflowError, IndexError):
+    except (ValueError, OverflowError):  # no date; a date that no calendar holds
         return None
 
 

@@ -11,3 +11,11 @@ class BadRequest(ValueError):
 
     def __reduce__(self) -> tuple[type["BadRequest"], tuple[str, str]]:
         return type(self), (self.field, self.problem)
+
+
+def shown(value: object) -> str:
+    """A caller's value in a message: short, on one line, whatever it is."""
+    try:
+        return f"{value!r:.60}"
+    except (ValueError, RecursionError):  # an integer of too many digits; a list nested too deep
+        return f"this {type(value).__name__}"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pravda.core.evidence import Evidence, Note, Phase, Validators
 from pravda.core.request import TlsMode
 from pravda.core.rules import Check, Rules
-from pravda.core.states import Cause, Exit, FaultSide, Reason, State
+from pravda.core.states import EXIT_OF_STATE, Cause, Exit, FaultSide, Reason, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +154,13 @@ class Answer:
         if self.result is not Result.FAILED or self.attempt is None or self.attempt.verdict.failure is None:
             return ""
         failure = self.attempt.verdict.failure
-        sentence = f"{self.attempt.state}, {failure.reason}: {failure.detail}"
+        sentence = f"{self.attempt.state}, {failure.reason}: {failure.detail.rstrip('.')}."
         if self.newest_usable is None:
             return f"{sentence} No earlier usable snapshot is kept."
         when = self.newest_usable.captured_at.isoformat(timespec="seconds")
-        return f"{sentence} The newest usable snapshot is {self.newest_usable.id} of {when}."
+        return f"{sentence} The newest usable snapshot is {self.newest_usable.id}, captured at {when}."
 
 
 def exit_of(failure: Failure, state: State) -> Exit:
     """The exit code of a failure: our own fault has one code, else the state decides."""
-    if failure.fault is FaultSide.LOCAL:
-        return Exit.LOCAL_FAULT
-    return {State.BLOCKED: Exit.BLOCKED, State.GONE: Exit.GONE, State.DOWN: Exit.DOWN}.get(
-        state, Exit.PARTIAL
-    )
+    return Exit.LOCAL_FAULT if failure.fault is FaultSide.LOCAL else EXIT_OF_STATE[state]

@@ -6,11 +6,14 @@ from typing import Final, Literal
 
 from pravda.core.outcome import Newest, Snapshot
 from pravda.core.request import Request
-from pravda.core.states import FACTS, FaultSide, State
+from pravda.core.states import FACTS, FaultSide, Reason
 from pravda.core.statuses import RETRY_STATUSES
 
 SHORTEST_TRY = 1.0
 """Seconds; a second try with less left would only time out."""
+
+_IDEMPOTENT = frozenset({"GET", "PUT", "DELETE", "OPTIONS", "QUERY"})
+"""RFC 9110 §9.2.2: only these are sent again by ourselves, when the first may have been acted on."""
 
 UNKNOWN: Final = "unknown"
 Candidate = Snapshot | None | Literal["unknown"]
@@ -102,20 +105,22 @@ def may_stand_in(request: Request, began: datetime, failed: Snapshot, candidate:
 
 
 def _opening(request: Request, began: datetime, candidate: Candidate) -> Step:
-    if candidate == UNKNOWN and (request.max_age is not None or request.conditional):
+    if candidate == UNKNOWN and (request.max_age or request.conditional):
         return Look()
     held = candidate if isinstance(candidate, Snapshot) else None
-    if held and request.max_age is not None and age_of(held, began) <= request.max_age:
+    if held and request.max_age and age_of(held, began) <= request.max_age:
         return Reuse(snapshot=held)
     return Run(budget=request.timeouts.total, held=held if request.conditional else None)
 
 
 def _retry_is_due(attempts: tuple[Snapshot, ...]) -> bool:
-    """One more try: only after the first, and only for faults that a fresh connection may cure."""
+    """One more try: only after the first, and only for faults that a fresh start may cure."""
     if len(attempts) != 1:
         return False
-    last = attempts[0]
-    response, failure = last.evidence.response, last.verdict.failure
-    if response is not None:
-        return response.status in RETRY_STATUSES and last.state is State.DOWN
-    return failure is not None and FACTS[failure.reason].retry
+    seen, failure = attempts[0].evidence, attempts[0].verdict.failure
+    if failure is None:
+        return False
+    if seen.response is not None and failure.reason is not Reason.BROWSER_CRASHED:
+        # the server says that it has not acted on the request, whatever the method
+        return seen.response.status in RETRY_STATUSES and failure.reason is Reason.SERVER_ERROR
+    return FACTS[failure.reason].retry and seen.method in _IDEMPOTENT

@@ -1,73 +1,89 @@
 """Secrets taken out of what is kept, before it is hashed."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+from pravda.core.urls import redact as url_without_credentials
 
 REDACTED = "REDACTED"
-_R = REDACTED.encode()
 
-_NAMES = frozenset(
-    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
+_SECRET = re.compile(
+    r"authoriz|authentication-info|cookie|token|secret|passw|pwd|session|(?<!allow-)credential|bearer|jwt|dpop"
+    r"|(?:api|access|account|auth|private|subscription|functions)[-_]?key|(?:^|[-_])(?:auth|otp|sid)(?:$|[-_])",
+    re.IGNORECASE,
 )
-_WORDS = re.compile(r"secret|token|passw|api[-_]?key|session", re.IGNORECASE)
-_USERINFO = re.compile(rb"(?<=://)[^\s/?#\"'<>]*@")
-_LINK_HEADERS = frozenset({b"location", b"content-location", b"refresh", b"link", b"referer"})
+_URL_HEADERS = frozenset({"location", "content-location", "referer", "origin"})
+_USERINFO = re.compile(r"(?<=://)[^\s/?#\"'<>]*@")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*", re.ASCII)  # RFC 9112 §5.1
+# RFC 6265 §5.2: the attributes that say nothing secret; a comma would begin another cookie, save in a date
+_ATTRIBUTE = re.compile(
+    r"(?:expires=(?:[a-z]{3,9},)?[^,]*|(?:path|domain|max-age|samesite|priority|version)=[^,]*"
+    r"|secure|httponly|partitioned)?",
+    re.IGNORECASE,
+)
 
 
 def is_secret_header(name: str) -> bool:
-    """Whether a request header's value is a secret by its name."""
-    return name.lower() in _NAMES or _WORDS.search(name) is not None
+    """Whether a header's value is a secret by its name."""
+    return _SECRET.search(name) is not None
 
 
 def response_value(name: str, value: str) -> str:
-    """A response header's value without cookie values and credentials."""
-    return _response(name.lower().encode("latin-1"), value.encode("latin-1")).decode("latin-1")
+    """A response header's value without cookie values, tokens and credentials."""
+    if name.strip().lower() in ("set-cookie", "set-cookie2"):
+        return _cookie(value)
+    return _value(name, value)
 
 
 def request_head(head: bytes) -> tuple[bytes, bool]:
     """A raw request head without secrets, and whether there were any."""
-    return _head(
-        head, lambda name, value: _R if is_secret_header(name.decode("latin-1")) else _links(name, value)
-    )
+    return _head(head, _value)
 
 
 def response_head(head: bytes) -> tuple[bytes, bool]:
-    """A raw response head without cookie values and credentials, and whether there were any."""
-    return _head(head, _response)
+    """Raw response heads or trailers without secrets, and whether there were any."""
+    return _head(head, response_value)
 
 
-def _response(name: bytes, value: bytes) -> bytes:
-    if name in (b"set-cookie", b"set-cookie2"):
-        pair, semicolon, attributes = value.partition(b";")
-        key, equals, _ = pair.partition(b"=")
-        return (key + equals if equals else b"") + _R + semicolon + attributes
-    return _links(name, value)
+def _value(name: str, value: str) -> str:
+    if is_secret_header(name):
+        return REDACTED if value.strip() else value
+    if name.strip().lower() in _URL_HEADERS:
+        return url_without_credentials(value)
+    return _USERINFO.sub(f"{REDACTED}@", value)
 
 
-def _links(name: bytes, value: bytes) -> bytes:
-    return _USERINFO.sub(_R + b"@", value) if name in _LINK_HEADERS else value
+def _cookie(value: str) -> str:
+    """A Set-Cookie value (RFC 6265 §4.1.1) with its name and attributes, but without what it remembers."""
+    pair, *attributes = value.split(";")
+    name, equals, text = pair.partition("=")
+    if not (text if equals else name).strip():
+        return value  # a cookie that is taken back
+    kept = (text if _ATTRIBUTE.fullmatch(text.strip()) else f" {REDACTED}" for text in attributes)
+    return ";".join((f"{name}={REDACTED}" if equals else REDACTED, *kept))
 
 
-def _head(head: bytes, clean: Callable[[bytes, bytes], bytes]) -> tuple[bytes, bool]:
-    lines = head.split(b"\n")
-    secret = b""
-    out: list[bytes] = []
-    for line in lines:
-        if line[:1] in (b" ", b"\t") and secret:
-            continue  # an obsolete fold (RFC 9112 §5.2) carries on a value that was taken out
-        secret = b""
-        name, colon, rest = line.partition(b":")
-        if not colon or not out:
-            out.append(line)
-            continue
-        value = rest.rstrip(b"\r")
-        cleaned = clean(name.strip().lower(), value.strip(b" \t"))
-        if cleaned == value.strip(b" \t"):
-            out.append(line)
-            continue
-        secret = name
-        out.append(
-            name + colon + value[: len(value) - len(value.lstrip(b" \t"))] + cleaned + rest[len(value) :]
-        )
-    result = b"\n".join(out)
+def _head(head: bytes, clean: Callable[[str, str], str]) -> tuple[bytes, bool]:
+    result = "".join(_cleaned(line, clean) for line in _lines(head.decode("latin-1"))).encode("latin-1")
     return result, result != head
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines with their ends, an obsolete fold (RFC 9112 §5.2) together with the line it goes on with."""
+    gathered: list[str] = []
+    for line in _LINE.findall(text):
+        if gathered and not line.startswith((" ", "\t")):
+            yield "".join(gathered)
+            gathered.clear()
+        gathered.append(line)
+    yield "".join(gathered)
+
+
+def _cleaned(line: str, clean: Callable[[str, str], str]) -> str:
+    field = _FIELD.match(line)
+    if field is None:
+        return _USERINFO.sub(f"{REDACTED}@", line)  # a start line, or nothing a header could be
+    value = line[field.end() :].rstrip("\r\n \t")
+    kept = clean(field[1], value)
+    return line if kept == value else field[0] + kept + line[field.end() + len(value) :]

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from itertools import islice
 
 from pravda.core import durations
-from pravda.core.mistake import BadRequest
+from pravda.core.mistake import BadRequest, shown
 from pravda.core.rules import Rules
 from pravda.core.states import State
 from pravda.core.urls import URL, BadURL, parse
@@ -51,14 +52,12 @@ class Timeouts:
         if isinstance(value, Timeouts):
             return value
         if not isinstance(value, Mapping):
-            raise BadRequest("timeouts", f"must map budget names to durations, not {value!r:.60}")
-        known = {item.name for item in fields(self)}
+            raise BadRequest("timeouts", f"must map budget names to durations, not {shown(value)}")
+        known = [item.name for item in fields(self)]
         given: dict[str, float] = {}
         for name, text in value.items():
             if name not in known:
-                raise BadRequest(
-                    f"timeouts.{name!s:.60}", f"is no budget; there are {', '.join(sorted(known))}"
-                )
+                raise BadRequest(f"timeouts.{_named(name)}", f"is no budget; there are {', '.join(known)}")
             given[name] = durations.seconds(f"timeouts.{name}", text)
             if given[name] == 0:
                 raise BadRequest(f"timeouts.{name}", "must be more than 0; nothing can be done in no time")
@@ -73,7 +72,15 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY")
 # RFC 9110 §5.6.2 token; §5.5 field value without the controls that split messages
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_COOKIE_VALUE = re.compile(r"[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e\x20,]*")
+# RFC 6265 §4.1.1 as browsers read it: quotes, commas and spaces occur, what ends a cookie or a line does not
+_COOKIE_NAME = re.compile(r"[\x21-\x3a\x3c\x3e-\x7e]{1,256}")
+_COOKIE_VALUE = re.compile(r"[\x20-\x3a\x3c-\x7e]*")
+_MOST_HEADERS = 200
+_LONGEST_HEADER = 65_536  # characters of a value
+# beyond these clients leave cookies out without a word (RFC 6265 §6.1 asks for 50 of 4,096 bytes)
+_MOST_COOKIES = 150
+_LONGEST_COOKIE = 4096  # characters of name and value
+_LONGEST_COOKIES = 8000  # characters of all together
 _OURS = {
     # message framing and connection belong to the engine (RFC 9110 §7.6.1, RFC 9112 §6)
     **dict.fromkeys(
@@ -101,7 +108,7 @@ class Request:
     engine: str = "http"
     expect: Rules = field(default_factory=Rules)
     max_age: float | None = None
-    """Seconds; a usable snapshot that young is the answer without any attempt. None: always capture."""
+    """Seconds; a usable snapshot that young is the answer without any attempt. None or 0: always capture."""
     max_stale_age: float | None = None
     """Seconds; the oldest snapshot that may stand in for a failed attempt. None or 0: none may."""
     stale_if: frozenset[State] = frozenset(State) - {State.LIVE}
@@ -122,9 +129,8 @@ class Request:
         """A request from loose values as they come over HTTP, from a shell or from Python; raises BadRequest."""
         unknown = sorted(set(given) - _PARSERS.keys())
         if unknown:
-            raise BadRequest(
-                unknown[0], f"is no field of a request; there are url, {', '.join(sorted(_PARSERS))}"
-            )
+            known = ", ".join(sorted(_PARSERS))
+            raise BadRequest(_named(unknown[0]), f"is no field of a request; there are url, {known}")
         values: dict[str, object] = {
             name: _PARSERS[name](name, value) for name, value in given.items() if value is not None
         }
@@ -134,6 +140,11 @@ class Request:
         if request.method == "GET" and request.body:
             raise BadRequest("body", "a GET carries no body; say method POST")
         return request
+
+
+def _named(name: object) -> str:
+    """A caller's own name for a field, where it stands in the name of the field that is wrong."""
+    return name if isinstance(name, str) and _TOKEN.fullmatch(name) else shown(name)
 
 
 def _url(value: object) -> URL:
@@ -153,14 +164,14 @@ def _text(field: str, value: object) -> str:
 
 def _flag(field: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise BadRequest(field, f"must be true or false, not {value!r:.60}")
+        raise BadRequest(field, f"must be true or false, not {shown(value)}")
     return value
 
 
 def _choice(*words: str) -> Callable[[str, object], str]:
     def check(field: str, value: object) -> str:
         if not isinstance(value, str) or value not in words:
-            raise BadRequest(field, f"must be one of {', '.join(words)}, not {value!r:.60}")
+            raise BadRequest(field, f"must be one of {', '.join(words)}, not {shown(value)}")
         return value
 
     return check
@@ -174,17 +185,18 @@ def _method(field: str, value: object) -> str:
 
 
 def _pairs(field: str, value: object) -> Pairs:
-    if isinstance(value, Mapping):
-        value = list(value.items())
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    pairs = value.items() if isinstance(value, Mapping) else value
+    if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
         raise BadRequest(field, "must map names to values, or list [name, value] pairs")
     out: list[tuple[str, str]] = []
-    for pair in value:
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(x, str) for x in pair):
-            raise BadRequest(field, f"{pair!r:.60} is no pair of a name and a value")
-        out.append((pair[0], pair[1]))
-    if len(out) > 200:
-        raise BadRequest(field, "more than 200 are refused")
+    for pair in islice(pairs, _MOST_HEADERS + 1):
+        match pair:
+            case (str() as name, str() as text):
+                out.append((name, text))
+            case _:
+                raise BadRequest(field, f"{shown(pair)} is no pair of a name and a value, both text")
+    if len(out) > _MOST_HEADERS:
+        raise BadRequest(field, f"more than {_MOST_HEADERS} are refused")
     return tuple(out)
 
 
@@ -192,10 +204,12 @@ def _headers(field: str, value: object) -> Pairs:
     pairs = tuple((name, text.strip(" \t")) for name, text in _pairs(field, value))
     for name, text in pairs:
         if not _TOKEN.fullmatch(name):
-            raise BadRequest(f"{field}.{name!r:.60}", "is no header name")
-        if not _VALUE.fullmatch(text) or len(text) > 65_536:
+            raise BadRequest(f"{field}.{shown(name)}", "is no header name (RFC 9110 §5.6.2)")
+        if len(text) > _LONGEST_HEADER:
+            raise BadRequest(f"{field}.{name}", f"has a value of more than {_LONGEST_HEADER:,} characters")
+        if not _VALUE.fullmatch(text):
             raise BadRequest(
-                f"{field}.{name}", "has a value with control characters, non-latin letters or over 64 KB"
+                f"{field}.{name}", "has a value with characters that no header can carry (RFC 9110 §5.5)"
             )
         if problem := _OURS.get(name.lower()):
             raise BadRequest(f"{field}.{name}", problem)
@@ -205,10 +219,10 @@ def _headers(field: str, value: object) -> Pairs:
 def _cookies(field: str, value: object) -> Pairs:
     pairs = _pairs(field, value)
     for name, text in pairs:
-        if not _TOKEN.fullmatch(name):
-            raise BadRequest(f"{field}.{name!r:.60}", "is no cookie name (RFC 6265 §4.1.1)")
-        if not _COOKIE_VALUE.fullmatch(text) or len(text) > 8192:
-            raise BadRequest(f"{field}.{name}", "has a value no cookie can carry (RFC 6265 §4.1.1)")
+        if not _COOKIE_NAME.fullmatch(name):
+            raise BadRequest(f"{field}.{shown(name)}", "is no cookie name (RFC 6265 §4.1.1)")
+        if not _COOKIE_VALUE.fullmatch(text) or len(name) + len(text) > _LONGEST_COOKIE:
+            raise BadRequest(f"{field}.{name}", "has a value that no cookie can carry (RFC 6265 §4.1.1)")
     return pairs
 
 
@@ -218,6 +232,14 @@ def _split_cookies(headers: Pairs, cookies: Pairs) -> tuple[Pairs, Pairs]:
         if name.lower() == "cookie":
             parts = (part.partition("=") for part in text.split(";") if part.strip())
             cookies += _cookies("headers.Cookie", [(key.strip(), value.strip()) for key, _, value in parts])
+    if (
+        len(cookies) > _MOST_COOKIES
+        or sum(len(key) + len(value) + 3 for key, value in cookies) > _LONGEST_COOKIES
+    ):
+        raise BadRequest(
+            "cookies",
+            f"are more than {_MOST_COOKIES}, or longer than {_LONGEST_COOKIES:,} characters together",
+        )
     return tuple(pair for pair in headers if pair[0].lower() != "cookie"), cookies
 
 
@@ -236,22 +258,13 @@ def _rules(field: str, value: object) -> Rules:
     if isinstance(value, Rules):
         return value
     if not isinstance(value, Mapping):
-        raise BadRequest(field, f"must map rule names to values, not {value!r:.60}")
+        raise BadRequest(field, f"must map rule names to values, not {shown(value)}")
     return Rules.parse(value)
 
 
 def _states(field: str, value: object) -> frozenset[State]:
-    words = value.split(",") if isinstance(value, str) else value
-    if not isinstance(words, Iterable):
-        raise BadRequest(field, f"must list states, not {value!r:.60}")
-    known = [state.value for state in State if state is not State.LIVE]
-    found: set[State] = set()
-    for word in words:
-        text = word.strip() if isinstance(word, str) else word
-        if text not in known:
-            raise BadRequest(field, f"{word!r:.60} is none of {', '.join(known)}")
-        found.add(State(text))
-    return frozenset(found)
+    known = tuple(state.value for state in State if state is not State.LIVE)
+    return frozenset(State(word) for word in _words(field, value, known))
 
 
 def _key(field: str, value: object) -> str:
@@ -262,21 +275,24 @@ def _key(field: str, value: object) -> str:
 
 
 def _artifacts(field: str, value: object) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, Iterable):
-        raise BadRequest(field, f"must list artifact names, not {value!r:.60}")
-    words = tuple(dict.fromkeys(name.strip() if isinstance(name, str) else name for name in names))
+    return tuple(dict.fromkeys(_words(field, value, HTTP_ARTIFACTS)))
+
+
+def _words(field: str, value: object, known: tuple[str, ...]) -> list[str]:
+    """Words of a closed set, from a list or from one text with commas."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple | set | frozenset):
+        raise BadRequest(field, f"must list some of {', '.join(known)}, not be {shown(value)}")
+    words = [word.strip() if isinstance(word, str) else word for word in given]
     for word in words:
-        if word not in HTTP_ARTIFACTS:
-            raise BadRequest(
-                field, f'{word!r:.60} is none of what the engine "http" keeps: {", ".join(HTTP_ARTIFACTS)}'
-            )
+        if word not in known:
+            raise BadRequest(field, f"{shown(word)} is none of {', '.join(known)}")
     return words
 
 
 def _size(field: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**53:
-        raise BadRequest(field, f"must be a whole number of bytes above 0, not {value!r:.60}")
+        raise BadRequest(field, f"must be a whole number of bytes above 0, not {shown(value)}")
     return value
 
 

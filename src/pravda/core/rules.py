@@ -9,7 +9,7 @@ from pravda.core.css import count_selector
 from pravda.core.jsonpath import count_json_path
 from pravda.core.media import HEAD_BYTES, satisfies
 from pravda.core.mistake import BadRequest
-from pravda.core.query import Unanswerable
+from pravda.core.query import BadQuery, Unanswerable
 from pravda.core.regex import find_regex
 from pravda.core.rule_values import (
     INTEGER_RULES,
@@ -102,6 +102,20 @@ class Rules:
         rules = cls(**read)
         _check_together(rules)
         return rules
+
+    @classmethod
+    def stored(cls, value: Mapping[str, object]) -> "Rules":
+        """Take rules as they were stored, also those that `parse` refuses today; what is no rule now is left out."""
+        read: dict[str, Any] = {}
+        for name, given in value.items():
+            values = tuple(given) if isinstance(given, list | tuple) else (given,)
+            kind = str if name in TEXT_RULES else int if name in INTEGER_RULES else int | float
+            fitting = tuple(one for one in values if isinstance(one, kind) and not isinstance(one, bool))
+            if name in TEXT_RULES:
+                read[name] = fitting
+            elif fitting and (name in INTEGER_RULES or name == Rule.MAX_DROP):
+                read[name] = fitting[0]
+        return cls(**read)
 
     def to_wire(self) -> dict[str, object]:
         """Give the smallest mapping that parses into the same rules."""
@@ -236,6 +250,8 @@ class _Counted:
                 return count_json_path(query, page.json)
             except NotJSON:
                 return NOT_JSON
+            except BadQuery as error:  # stored long ago, and refused today
+                return str(error)
         if page.cut:
             return TOO_DEEP
         if page.root is None:
@@ -244,7 +260,7 @@ class _Counted:
             if rule is Rule.XPATH:
                 return count_xpath(query, page.root)
             return count_selector(query, page.root, html=page.is_html)
-        except Unanswerable as error:
+        except (Unanswerable, BadQuery) as error:
             return str(error)
 
 
@@ -262,8 +278,7 @@ def _judge_envelope(rules: Rules, subject: Subject) -> Iterator[Check]:
     if rules.max_bytes is not None:
         yield _check(Rule.MAX_BYTES, rules.max_bytes, subject.size <= rules.max_bytes, subject.size)
     for pattern in rules.final_url:
-        passed = find_regex(pattern, subject.final_url) is not None
-        yield _check(Rule.FINAL_URL, pattern, passed, subject.final_url)
+        yield _judge_regex(Rule.FINAL_URL, pattern, subject.final_url, subject.final_url)
 
 
 def _judge_queries(rules: Rules, counted: _Counted) -> Iterator[Check]:
@@ -292,8 +307,17 @@ def _judge_texts(rules: Rules, page: Page) -> Iterator[Check]:
                 times = page.visible.count(value)
                 yield _check(rule, value, bool(times) is (rule is Rule.TEXT_PRESENT), times)
             else:
-                match = find_regex(value, _searched(page))
-                yield _check(rule, value, (match is not None) is (rule is Rule.MATCHES), match)
+                yield _judge_regex(rule, value, _searched(page))
+
+
+def _judge_regex(rule: Rule, pattern: str, text: str, found: str | None = None) -> Check:
+    """Search a text; `found` is shown instead of the match."""
+    try:
+        match = find_regex(pattern, text)
+    except BadQuery as error:  # stored long ago, and refused today
+        return _check(rule, pattern, False, str(error))
+    passed = (match is None) is (rule is Rule.NOT_MATCHES)
+    return _check(rule, pattern, passed, match if found is None else found)
 
 
 def _judge_drop(

@@ -164,17 +164,19 @@ class Facts:
     sentence: str
     """What happened and what it means, for people."""
     state_after_headers: State | None = None
-    """The state once response headers were complete; None: the same."""
+    """The state once response headers were complete; None: the same one."""
     fault: FaultSide = FaultSide.SOURCE
     retry: bool = False
-    """One more try on a fresh connection is worth it while no header has arrived."""
+    """One more try on a fresh connection is worth it."""
     escalate: bool = False
     """A browser may see what the HTTP engine did not."""
     api_status: int = 502
 
     def state_when(self, *, headers: bool) -> State:
-        """The state, given whether the response headers were complete."""
-        return self.state_after_headers if headers and self.state_after_headers else self.state
+        """The state, given whether the response headers were complete; without them nothing is partial."""
+        if headers:
+            return self.state_after_headers or self.state
+        return State.DOWN if self.state is State.PARTIAL else self.state
 
     @property
     def exit_code(self) -> Exit:
@@ -242,22 +244,28 @@ FACTS: dict[Reason, Facts] = {
     ),
     _R.TLS_CERTIFICATE_REVOKED: _row(_C.TLS_FAILURE, _D, "The server's certificate was revoked."),
     _R.CLIENT_CERTIFICATE_REQUIRED: _row(_C.TLS_FAILURE, _B, "The server asks for a client certificate."),
-    _R.CONNECT_TIMEOUT: _row(_C.TIMEOUT, _D, "No connection within the time allowed."),
+    _R.CONNECT_TIMEOUT: _row(_C.TIMEOUT, _D, "No connection could be made within the time allowed."),
     _R.RESPONSE_TIMEOUT: _row(
-        _C.TIMEOUT, _D, "Connected, but no complete answer headers within the time allowed."
+        _C.TIMEOUT,
+        _D,
+        "The server was reached, but sent no complete response headers within the time allowed.",
     ),
     _R.BODY_TIMEOUT: _row(
-        _C.TIMEOUT, _P, "The page had begun to arrive but did not end within the time allowed."
+        _C.TIMEOUT, _P, "The page began to arrive, but was not complete within the time allowed."
     ),
     _R.LOAD_TIMEOUT: _row(_C.TIMEOUT, _P, "The page did not finish loading within the time allowed."),
-    _R.MALFORMED_RESPONSE: _row(_C.PROTOCOL_ERROR, _D, "The answer is not valid HTTP."),
-    _R.HEADERS_TOO_LARGE: _row(_C.PROTOCOL_ERROR, _D, "The answer's headers are larger than a client takes."),
-    _R.UNEXPECTED_NOT_MODIFIED: _row(
-        _C.PROTOCOL_ERROR, _P, 'The server answered "not modified" to a question nobody asked.'
+    _R.MALFORMED_RESPONSE: _row(_C.PROTOCOL_ERROR, _D, "The server's answer is not valid HTTP."),
+    _R.HEADERS_TOO_LARGE: _row(
+        _C.PROTOCOL_ERROR, _D, "The response headers are larger than any browser accepts."
     ),
-    _R.UNEXPECTED_STATUS: _row(_C.PROTOCOL_ERROR, _P, "The status code is none that HTTP knows."),
-    _R.REDIRECT_LOOP: _row(_C.REDIRECT_ERROR, _D, "The redirects go in a circle or do not end."),
-    _R.REDIRECT_INVALID: _row(_C.REDIRECT_ERROR, _D, "The server redirects to something that is no URL."),
+    _R.UNEXPECTED_NOT_MODIFIED: _row(
+        _C.PROTOCOL_ERROR,
+        _P,
+        'The server answered "not modified", although it was asked for the page itself.',
+    ),
+    _R.UNEXPECTED_STATUS: _row(_C.PROTOCOL_ERROR, _P, "The status code is not one that HTTP defines."),
+    _R.REDIRECT_LOOP: _row(_C.REDIRECT_ERROR, _D, "The redirects go round in a circle, or do not end."),
+    _R.REDIRECT_INVALID: _row(_C.REDIRECT_ERROR, _D, "The server redirects to something that is not a URL."),
     _R.REDIRECT_UNSUPPORTED_SCHEME: _row(
         _C.REDIRECT_ERROR, _D, "The server redirects to something that is not http or https."
     ),
@@ -279,12 +287,12 @@ FACTS: dict[Reason, Facts] = {
     _R.ORIGIN_TIMEOUT: _row(_C.HTTP_ERROR, _D, "The origin server did not answer the site's proxy in time."),
     _R.ORIGIN_UNREACHABLE: _row(_C.HTTP_ERROR, _D, "The site's proxy cannot reach the origin server."),
     _R.ORIGIN_TLS: _row(
-        _C.HTTP_ERROR, _D, "The site's proxy and the origin server agree on no secure connection."
+        _C.HTTP_ERROR, _D, "The site's proxy and the origin server could not agree on a secure connection."
     ),
     _R.ORIGIN_PROTOCOL: _row(
         _C.HTTP_ERROR, _D, "The origin server gave the site's proxy an unusable answer."
     ),
-    _R.CLIENT_ERROR: _row(_C.HTTP_ERROR, _P, "The server does not take this request."),
+    _R.CLIENT_ERROR: _row(_C.HTTP_ERROR, _P, "The server rejects this request."),
     _R.BOT_CHALLENGE: _row(_C.CHALLENGE, _B, "A bot check stands before the page.", escalate=True),
     _R.LOGIN_WALL: _row(_C.CHALLENGE, _B, "A login form stands before the page."),
     _R.CONSENT_WALL: _row(_C.CHALLENGE, _B, "A consent form stands before the page.", escalate=True),
@@ -302,13 +310,13 @@ FACTS: dict[Reason, Facts] = {
     _R.UNSAFE_PORT: _row(
         _C.UNSAFE_ADDRESS,
         _B,
-        "The page led to a port that is not for web pages, which is refused.",
+        "The page led to a port that is not meant for web pages, which is refused.",
         fault=_LOCAL,
     ),
     _R.TRUNCATED_BODY: _row(
-        _C.INCOMPLETE_CONTENT, _P, "The connection ended before the whole page had come."
+        _C.INCOMPLETE_CONTENT, _P, "The connection ended before the whole page had arrived."
     ),
-    _R.TRUNCATED_ENCODING: _row(_C.INCOMPLETE_CONTENT, _P, "The compressed page ends in the middle."),
+    _R.TRUNCATED_ENCODING: _row(_C.INCOMPLETE_CONTENT, _P, "The compressed page breaks off in the middle."),
     _R.PARTIAL_CONTENT: _row(_C.INCOMPLETE_CONTENT, _P, "The server sent only a part of the page."),
     _R.EMPTY_CONTENT: _row(_C.INCOMPLETE_CONTENT, _P, "The server answered without content."),
     _R.BODY_TOO_LARGE: _row(
@@ -316,15 +324,17 @@ FACTS: dict[Reason, Facts] = {
     ),
     _R.UNDECODABLE: _row(_C.INVALID_CONTENT, _P, "The content cannot be decoded."),
     _R.UNSUPPORTED_ENCODING: _row(
-        _C.INVALID_CONTENT, _P, "The content is compressed in a way nobody here reads."
+        _C.INVALID_CONTENT, _P, "The content is compressed in a way that is not supported."
     ),
-    _R.WRONG_MEDIA_TYPE: _row(_C.INVALID_CONTENT, _P, "The content is of another type than demanded."),
+    _R.WRONG_MEDIA_TYPE: _row(_C.INVALID_CONTENT, _P, "The content is not of the type that was demanded."),
     _R.WRONG_CHARSET: _row(
-        _C.INVALID_CONTENT, _P, "The content is in another character encoding than demanded."
+        _C.INVALID_CONTENT, _P, "The content is not in the character encoding that was demanded."
     ),
     _R.TOO_SMALL: _row(_C.INVALID_CONTENT, _P, "The content is smaller than demanded."),
     _R.TOO_LARGE: _row(_C.INVALID_CONTENT, _P, "The content is larger than demanded."),
-    _R.REDIRECT_UNEXPECTED: _row(_C.INVALID_CONTENT, _P, "The page came from another URL than demanded."),
+    _R.REDIRECT_UNEXPECTED: _row(
+        _C.INVALID_CONTENT, _P, "The page came from a URL other than the one demanded."
+    ),
     _R.SELECTOR_MISSING: _row(
         _C.INVALID_CONTENT, _P, "An element that the page must have is not there.", escalate=True
     ),
@@ -337,12 +347,10 @@ FACTS: dict[Reason, Facts] = {
     _R.TEXT_FORBIDDEN: _row(_C.INVALID_CONTENT, _P, "The page shows text that it must not show."),
     _R.SIZE_DROP: _row(_C.INVALID_CONTENT, _P, "The page is much smaller than the last usable one."),
     _R.COUNT_DROP: _row(_C.INVALID_CONTENT, _P, "The page has far fewer matches than the last usable one."),
-    _R.PARSER_REJECTED: _row(_C.INVALID_CONTENT, _P, "The parser could make nothing of the page."),
-    _R.ARTIFACT_MISSING: _row(
-        _C.INVALID_CONTENT, _P, "Something that was asked to be kept could not be had."
-    ),
+    _R.PARSER_REJECTED: _row(_C.INVALID_CONTENT, _P, "The parser rejected the page."),
+    _R.ARTIFACT_MISSING: _row(_C.INVALID_CONTENT, _P, "A part that had to be kept could not be obtained."),
     _R.SOFT_404: _row(
-        _C.INVALID_CONTENT, _P, "The page says that there is no such page, under a status of success."
+        _C.INVALID_CONTENT, _P, "The page says that it does not exist, although its status says success."
     ),
     _R.JS_REQUIRED: _row(
         _C.INVALID_CONTENT, _P, "The page is an empty shell that only a browser fills.", escalate=True
@@ -362,7 +370,7 @@ FACTS: dict[Reason, Facts] = {
     _R.BROWSER_UNAVAILABLE: _row(
         _C.BROWSER_ERROR, _D, "No browser could be started.", after=_P, fault=_LOCAL
     ),
-    _R.STEP_FAILED: _row(_C.BROWSER_ERROR, _P, "A step of the given instructions could not be done."),
+    _R.STEP_FAILED: _row(_C.BROWSER_ERROR, _P, "One of the given steps could not be carried out."),
     _R.DISK_FULL: _row(
         _C.STORAGE_ERROR,
         _P,

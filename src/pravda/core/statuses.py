@@ -40,6 +40,8 @@ def reason_of(status: int, *, accept_given: bool = False) -> Reason | None:
     if found := _TABLE.get(status):
         return found
     match status // 100:
+        case 1:
+            return Reason.EMPTY_RESPONSE  # RFC 9110 §15.2: interim, and nothing followed
         case 2:
             return None
         case 3:

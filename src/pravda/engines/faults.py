@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pycurl
 
 from pravda.core.evidence import Phase, Trouble
-from pravda.core.states import Reason
+from pravda.core.states import FACTS, Reason
 
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 _UNREACHABLE = frozenset(
@@ -17,9 +17,9 @@ _UNREACHABLE = frozenset(
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
-# OpenSSL's X509_V_ERR_* numbers
+_CUT = frozenset({pycurl.E_SSL_CONNECT_ERROR, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR, pycurl.E_GOT_NOTHING})
+# OpenSSL's X509_V_ERR_* numbers; 0: libcurl's own look at the host name
 _EXPIRED, _REVOKED, _HOST = frozenset({9, 10}), frozenset({23}), frozenset({0, 62, 64})
-_RESOLVE, _SEND, _RECEIVE = 6, 55, 56
 
 CODES: dict[int, tuple[Reason, Phase]] = {
     pycurl.E_UNSUPPORTED_PROTOCOL: (Reason.MALFORMED_RESPONSE, Phase.RESPONSE),
@@ -54,6 +54,7 @@ CODES: dict[int, tuple[Reason, Phase]] = {
 # libcurl has one number for each of these pairs; only its words tell them apart (fixtures in tests/test_faults.py)
 _WORDS: tuple[tuple[re.Pattern[str], Reason, Phase], ...] = (
     (re.compile(r"alert certificate required|certificate required", re.I), Reason.CLIENT_CERTIFICATE_REQUIRED, Phase.TLS),
+    (re.compile(r"certificate subject name"), Reason.TLS_CERTIFICATE_HOSTNAME_MISMATCH, Phase.TLS),
     (re.compile(r"CONNECT tunnel failed, response 407", re.I), Reason.LOCAL_PROXY_AUTH, Phase.CONNECT),
     (re.compile(r"CONNECT tunnel failed|proxy CONNECT aborted", re.I), Reason.LOCAL_PROXY, Phase.CONNECT),
     (re.compile(r"too large response headers|response headers too large", re.I), Reason.HEADERS_TOO_LARGE, Phase.RESPONSE),
@@ -73,6 +74,8 @@ class Broken:
     through_proxy: bool
     connected: bool
     """Whether a connection (with TLS, where asked) stood before it broke."""
+    certificate_asked: bool = False
+    """Whether the server asked for a client certificate and has answered nothing since."""
 
 
 def trouble_of(broken: Broken) -> Trouble:
@@ -80,7 +83,7 @@ def trouble_of(broken: Broken) -> Trouble:
     reason, phase = _reason(broken)
     number = broken.os_errno or None
     name = f" ({errno.errorcode[number]})" if number and number in errno.errorcode else ""
-    detail = (broken.message.strip() or f"libcurl error {broken.code}")[:500]
+    detail = (broken.message.strip() or FACTS[reason].sentence)[:500]
     return Trouble(
         reason=reason,
         phase=phase,
@@ -97,6 +100,9 @@ def _reason(broken: Broken) -> tuple[Reason, Phase]:
     for words, reason, phase in _WORDS:
         if words.search(broken.message):
             return reason, phase
+    if broken.certificate_asked and broken.code in _CUT:
+        # TLS 1.2 has no alert of its own for this; that of TLS 1.3 is lost when the server resets at once
+        return Reason.CLIENT_CERTIFICATE_REQUIRED, Phase.TLS
     if broken.code == pycurl.E_PEER_FAILED_VERIFICATION:
         return _certificate(broken.verify_result), Phase.TLS
     reason, phase = CODES.get(broken.code, (Reason.MALFORMED_RESPONSE, Phase.RESPONSE))
@@ -151,10 +157,10 @@ def storage_trouble(problem: OSError) -> Trouble:
 def resolver_trouble(host: str, error: OSError | None, *, routed: bool) -> Trouble:
     """Why a name has no address: from the resolver's own error, or None when a second look found one."""
     number = error.errno if error else None
-    if host.rsplit(".", 1)[-1].lower() in ("invalid", "onion"):
-        reason = Reason.DNS_NOT_FOUND  # RFC 6761 §6.4, RFC 7686 §2: these names never exist in the DNS
-    elif number in _EXHAUSTED:
+    if number in _EXHAUSTED:
         reason = Reason.RESOURCE_EXHAUSTED
+    elif host.rsplit(".", 1)[-1].lower() in ("invalid", "onion"):
+        reason = Reason.DNS_NOT_FOUND  # RFC 6761 §6.4, RFC 7686 §2: these names never exist in the DNS
     elif error is None or not isinstance(error, socket.gaierror):
         reason = Reason.DNS_SERVER_FAILURE
     elif number == socket.EAI_NONAME:
@@ -173,15 +179,3 @@ def resolver_trouble(host: str, error: OSError | None, *, routed: bool) -> Troub
         raw=repr(error)[:500] if error else "",
         errno=None,
     )
-
-
-def has_default_route() -> bool:
-    """Whether this machine has a way to anywhere; asks the kernel for a route, sends nothing."""
-    for family, address in ((socket.AF_INET, "198.51.100.1"), (socket.AF_INET6, "2001:db8::1")):
-        try:
-            with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect((address, 9))
-                return True
-        except OSError:
-            continue
-    return False

@@ -1,12 +1,17 @@
 """One libcurl multi handle, driven by asyncio, for all transfers of an event loop."""
 
 import asyncio
+import threading
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pycurl
 
+from pravda.engines.tls import Handshakes
+
 _READ, _WRITE = 1, 2
 _WANTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _READ | _WRITE}
+_CLOSING = 1.0  # seconds that closing waits for libcurl
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Multi:
         self._running: dict[pycurl.Curl, asyncio.Future[Ended]] = {}
         self._watched: dict[int, int] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self.handshakes = Handshakes(2 * connections)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
@@ -37,7 +43,7 @@ class Multi:
         return self._loop
 
     def start(self, handle: pycurl.Curl) -> "asyncio.Future[Ended]":
-        """Begin a transfer; the future ends with it, or never after `stop`."""
+        """Begin a transfer; the future ends with it, is cancelled by `close`, or never ends after `stop`."""
         future: asyncio.Future[Ended] = self._loop.create_future()
         self._running[handle] = future
         self._multi.add_handle(handle)
@@ -48,16 +54,33 @@ class Multi:
         if self._running.pop(handle, None) is not None:
             self._multi.remove_handle(handle)
 
-    def close(self) -> None:
-        """Stop everything and close all connections."""
-        for handle in list(self._running):
+    async def close(self) -> None:
+        """Cancel what runs and close all connections."""
+        for handle, future in list(self._running.items()):
             self.stop(handle)
+            future.cancel()
         if self._timer:
             self._timer.cancel()
-        self._multi.close()
-        for fd, wants in list(self._watched.items()):
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, None)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, None)
+        for fd, wants in () if self._loop.is_closed() else self._watched.items():
             self._watch(fd, wants, 0)
         self._watched.clear()
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Free libcurl's side, which first waits for its resolver threads, so not on this thread and not for ever."""
+        closed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def work() -> None:
+            self._multi.close()
+            with suppress(RuntimeError):  # nobody waits any more, the loop is closed
+                loop.call_soon_threadsafe(closed.set)
+
+        threading.Thread(target=work, name="pravda-close", daemon=True).start()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING):
+                await closed.wait()
 
     def _on_socket(self, event: int, fd: int, _multi: object, _data: object) -> None:
         before, wants = self._watched.get(fd, 0), _WANTS.get(event, 0)

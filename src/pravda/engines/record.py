@@ -14,24 +14,24 @@ from pravda.core.evidence import (
     Note,
     Response,
     Timings,
-    Tls,
     Trouble,
     Validators,
 )
 from pravda.core.media import effective_type
 from pravda.core.ports import Contents, Observed, Order
 from pravda.core.refresh import client_redirects
-from pravda.core.request import TlsMode
 from pravda.core.text import Page
 from pravda.core.urls import URL
 from pravda.core.urls import redact as without_credentials
+from pravda.engines.exchange import Exchange, Head
 from pravda.engines.spool import Bytes
-from pravda.engines.transfer import Exchange, Head
 
 _HEAD_BYTES = 65_536
 """What is read of a body to tell its type, charset and client redirects."""
 
 _MESSAGE = "message/http"  # RFC 9112 §10.1
+_CHAIN = "application/pem-certificate-chain"  # RFC 8555 §9.1
+_OCTETS = "application/octet-stream"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def observed(attempt: Attempt, engine: str, ended_at: datetime, seconds: float) 
     for number, hop in enumerate(hops, 1):
         kept.keep_hop(number, hop)
     kept.keep_final(last)
-    response = _response(last, insecure=request.tls is TlsMode.INSECURE) if last.head else None
+    response = _response(last, last.head) if last.head else None
     content = _content(last, last.head) if last.head else None
     evidence = Evidence(
         url=without_credentials(request.url.href),
@@ -103,7 +103,9 @@ class _Kept:
         if hop.content and hop.content.size:
             self._add(f"hop-{number}-body", _media_type(hop), hop.content)
         if hop.payload:
-            hop.payload.close()
+            self._add(f"hop-{number}-payload", _OCTETS, hop.payload)
+        if hop.certificates:
+            self._add(f"hop-{number}-certificates", _CHAIN, Bytes(hop.certificates))
 
     def keep_final(self, last: Exchange) -> None:
         """The exchange that decides."""
@@ -112,12 +114,12 @@ class _Kept:
         self._head("interim", last.interim)
         self._head("trailers", last.trailers)
         if last.certificates:
-            self._add("certificates", "application/pem-certificate-chain", Bytes(last.certificates))
+            self._add("certificates", _CHAIN, Bytes(last.certificates))
         if last.head:
             body = last.content or Bytes(b"")
-            self._add("body", _media_type(last) or "application/octet-stream", body)
+            self._add("body", _media_type(last) or _OCTETS, body)
         if last.payload:
-            self._add("payload", "application/octet-stream", last.payload)
+            self._add("payload", _OCTETS, last.payload)
 
     def _request(self, name: str, exchange: Exchange) -> None:
         if not exchange.request_head:
@@ -149,18 +151,13 @@ def _media_type(exchange: Exchange) -> str:
     return effective_type(types[0] if types else None, head)
 
 
-def _response(exchange: Exchange, *, insecure: bool) -> Response:
-    head = exchange.head
-    assert head is not None
-    tls = exchange.tls
-    if insecure and tls is not None:
-        tls = Tls(version=tls.version, cipher=tls.cipher, verified=False, problem=tls.problem)
+def _response(exchange: Exchange, head: Head) -> Response:
     return Response(
         status=head.status,
         version=head.version,
         headers=tuple((name, redact.response_value(name, value)) for name, value in head.headers),
         remote_address=exchange.remote_address,
-        tls=tls,
+        tls=exchange.tls,
     )
 
 

@@ -1,34 +1,41 @@
-"""One HTTP exchange on one libcurl handle: raw heads, streamed body, budgets per phase, guarded addresses."""
+"""Runs one HTTP exchange on one libcurl handle: streamed body, budgets per phase, guarded addresses."""
 
 import asyncio
 import os
-import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pycurl
 
 from pravda.core.addresses import AddressPolicy
 from pravda.core.evidence import Ending, Phase, Tls, Trouble
-from pravda.core.request import Pairs, Timeouts
+from pravda.core.request import Timeouts
 from pravda.core.states import Reason
 from pravda.engines import decoding
 from pravda.engines.decoding import Decoder
+from pravda.engines.exchange import Exchange, Head
 from pravda.engines.faults import Broken, storage_trouble, trouble_of
+from pravda.engines.lookup import resolver_silence
 from pravda.engines.multi import Ended, Multi
 from pravda.engines.spool import Spool
+from pravda.engines.tls import asks_for_certificate, handshake, secured
 
 LARGEST_HEAD = 256 * 1024
 """Bytes of all response header lines of one exchange; Chromium's limit too."""
 
+_LONGEST_LENGTH = 18  # digits of a Content-Length that libcurl is sure to read
 _HEADER_OUT, _TEXT = pycurl.INFOTYPE_HEADER_OUT, pycurl.INFOTYPE_TEXT
-_TLS_WORDS = re.compile(rb"SSL connection using ([^ ]+) / ([^ ]+)")
-_STATUS_LINE = re.compile(rb"HTTP/([0-9](?:\.[0-9])?)[ \t]+([0-9]{1,4})(?:[ \t\r\n]|$)")
-
 _OUT_OF_TIME = Ended(-1, "")
+
+_TIMEOUTS = {
+    Phase.CONNECT: (Reason.CONNECT_TIMEOUT, "connect"),
+    Phase.RESPONSE: (Reason.RESPONSE_TIMEOUT, "first_byte"),
+    Phase.BODY: (Reason.BODY_TIMEOUT, "body"),
+}
+"""Phase → the reason when it runs out of time, and the budget that ends it."""
 
 _ENDINGS = {
     decoding.Ending.COMPLETE: Ending.COMPLETE,
@@ -39,75 +46,6 @@ _ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """A complete block of response headers, as it came."""
-
-    raw: bytes
-    status: int
-    version: str
-    headers: Pairs
-
-    @classmethod
-    def parse(cls, raw: bytes) -> "Head | None":
-        """The head in raw lines, bytes read as latin-1; None: its first line is no status line."""
-        lines = raw.split(b"\n")
-        found = _STATUS_LINE.match(lines[0])
-        if not found:
-            return None
-        headers: list[tuple[str, str]] = []
-        for line in lines[1:]:
-            text = line.rstrip(b"\r").decode("latin-1")
-            if text[:1] in (" ", "\t") and headers:  # obsolete line folding, RFC 9112 §5.2
-                headers[-1] = (headers[-1][0], f"{headers[-1][1]} {text.strip()}".strip())
-            elif text:
-                name, _, value = text.partition(":")
-                headers.append((name.rstrip(" \t"), value.strip(" \t")))
-        return cls(raw=raw, status=int(found[2]), version=found[1].decode(), headers=tuple(headers))
-
-    def values(self, name: str) -> list[str]:
-        """All values of a header, whatever its letter case."""
-        return [value for key, value in self.headers if key.lower() == name]
-
-
-@dataclass(slots=True, kw_only=True)
-class Exchange:
-    """What one exchange left behind; whoever holds it closes the spools."""
-
-    url: str
-    request_head: bytes = b""
-    request_body: bytes = b""
-    head: Head | None = None
-    """The final response's; None: no complete one came."""
-    head_fragment: bytes = b""
-    """Header lines of a block that never ended."""
-    interim: bytes = b""
-    """Raw 1xx blocks."""
-    trailers: bytes = b""
-    headers_at: datetime | None = None
-    content: Spool | None = None
-    payload: Spool | None = None
-    """The coded payload, where a coding was removed."""
-    ending: Ending = Ending.COMPLETE
-    wire_bytes: int = 0
-    notes: tuple[decoding.Note, ...] = ()
-    trouble: Trouble | None = None
-    refused: tuple[str, ...] = ()
-    """Addresses that the guard did not let through."""
-    remote_address: str | None = None
-    tls: Tls | None = None
-    certificates: bytes = b""
-    """The server's chain, PEM."""
-    timings: dict[str, float] = field(default_factory=dict)
-    """libcurl's, seconds from the start of the exchange."""
-
-    def close(self) -> None:
-        """Let go of the body."""
-        for spool in (self.content, self.payload):
-            if spool:
-                spool.close()
-
-
 class _Socket:
     """A descriptor that libcurl duplicates and Python closes, without a ResourceWarning."""
 
@@ -115,6 +53,7 @@ class _Socket:
 
     def __init__(self, family: int, kind: int, protocol: int) -> None:
         self._fd = socket.socket(family, kind, protocol).detach()
+        os.close(os.dup(self._fd))  # so that being out of descriptors shows here, where it has a number
 
     def fileno(self) -> int:
         return self._fd
@@ -124,47 +63,66 @@ class _Socket:
             os.close(self._fd)
 
 
-class Transfer:
-    """Runs one exchange; its callbacks only note what they see."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Under which conditions an exchange is made."""
 
-    def __init__(
-        self,
-        *,
-        multi: Multi,
-        handle: pycurl.Curl,
-        exchange: Exchange,
-        host: str,
-        policy: AddressPolicy,
-        timeouts: Timeouts,
-        deadline: float,
-        max_bytes: int,
-        spool: Callable[[], Spool],
-        now: Callable[[], datetime],
-        through_proxy: bool,
-        tls_of_connection: dict[int, tuple[str | None, str | None]],
-    ) -> None:
-        """`deadline` is on the loop's clock; `spool` makes an empty one."""
+    host: str
+    """Whose permission counts for the addresses connected to."""
+    policy: AddressPolicy
+    timeouts: Timeouts
+    deadline: float
+    """Of the whole attempt, on the loop's clock."""
+    max_bytes: int
+    """The most bytes of a body, both coded and decoded."""
+    spool: Callable[[], Spool]
+    """Makes an empty one."""
+    now: Callable[[], datetime]
+    through_proxy: bool = False
+    """The addresses connected to are the proxy's, which the machine's owner chose."""
+    overlooked: str | None = None
+    """What is wrong with the certificate, when it is not verified any more; None: it is verified."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the callbacks of a running transfer have noticed."""
+
+    head_size: int = 0
+    block: list[bytes] = field(default_factory=list)
+    """Lines of a head that has not ended yet."""
+    interim: list[bytes] = field(default_factory=list)
+    trailers: list[bytes] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    opened: int = 0
+    """Sockets that were let through."""
+    connected: bool = False
+    """A connection stands, with TLS where asked."""
+    socket_error: int = 0
+    handshake: tuple[str, str] | None = None
+    """TLS version and cipher; None: none was made, for this connection was open already or is not secure."""
+    certificate_asked: bool = False
+    """The server wanted a client certificate."""
+    stopped: bool = False
+    """A callback ended the transfer on purpose."""
+    last_byte: float = 0.0
+    """On the loop's clock."""
+
+
+class Transfer:
+    """One exchange under way; its callbacks only note what they see."""
+
+    def __init__(self, multi: Multi, handle: pycurl.Curl, exchange: Exchange, terms: Terms) -> None:
+        """`handle` is set up for the request; `exchange` is filled."""
         self._multi, self._loop, self._handle = multi, multi.loop, handle
-        self.exchange = exchange
-        self._host, self._policy = host, policy
-        self._timeouts, self._deadline, self._max_bytes = timeouts, deadline, max_bytes
-        self._make_spool, self._now = spool, now
-        self._through_proxy, self._known_tls = through_proxy, tls_of_connection
-        self._head_size = 0
-        self._block: list[bytes] = []
-        self._refused: list[str] = []
+        self._exchange, self._terms, self._seen = exchange, terms, _Seen()
         self._decoder: Decoder | None = None
-        self._keeps_payload = False
-        self._connected = False
-        self._socket_error = 0
-        self._tls: tuple[str, str] | None = None
-        self._phase_end = self._loop.time() + timeouts.connect
-        self._last_byte = 0.0
+        self._phase_end = self._loop.time() + terms.timeouts.connect
         self._ended: asyncio.Future[Ended] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self) -> Exchange:
-        """The exchange, whatever happened; on cancellation its trouble is `cancelled`."""
+    async def run(self) -> None:
+        """Fill the exchange, whatever happens; on cancellation its trouble is `cancelled`."""
         self._set_callbacks()
         self._ended = self._multi.start(self._handle)
         self._arm()
@@ -175,14 +133,13 @@ class Transfer:
             else:
                 self._settle(ended)
         except asyncio.CancelledError:
-            self._trouble(Reason.CANCELLED, "The capture was cancelled.", Ending.CUT)
+            self._trouble(Reason.CANCELLED, "The capture was cancelled.")
         finally:
             if self._timer:
                 self._timer.cancel()
             self._read_facts()
             self._multi.stop(self._handle)
             self._finish_body()
-        return self.exchange
 
     def _set_callbacks(self) -> None:
         handle = self._handle
@@ -196,13 +153,13 @@ class Transfer:
     # budgets
 
     def _phase(self) -> Phase:
-        if self.exchange.head:
+        if self._exchange.head:
             return Phase.BODY
-        return Phase.RESPONSE if self._connected else Phase.CONNECT
+        return Phase.RESPONSE if self._seen.connected else Phase.CONNECT
 
     def _ends_at(self) -> float:
-        end = min(self._phase_end, self._deadline)
-        return min(end, self._last_byte + self._timeouts.idle) if self.exchange.head else end
+        end = min(self._phase_end, self._terms.deadline)
+        return min(end, self._seen.last_byte + self._terms.timeouts.idle) if self._exchange.head else end
 
     def _arm(self) -> None:
         if self._timer:
@@ -221,146 +178,169 @@ class Transfer:
 
     # what libcurl tells; an exception in a callback would only surface as "aborted", so none may leave
 
+    def _allows(self, address: str) -> bool:
+        terms = self._terms
+        if terms.through_proxy or terms.policy.allows(address, terms.host):
+            return True
+        self._seen.refused.append(address)
+        return False
+
     def _on_open(self, _purpose: int, address: "pycurl.CurlSockAddr") -> "_Socket | int":
-        text = str(address.addr[0])
-        if not self._through_proxy and not self._policy.allows(text, self._host):
-            self._refused.append(text)
+        if not self._allows(str(address.addr[0])):
             return int(pycurl.SOCKET_BAD)
+        self._seen.opened += 1
+        self._exchange.request_head = (
+            b""  # what went out on a connection that was dead already does not count
+        )
         try:
             return _Socket(address.family, address.socktype, address.protocol)
         except OSError as problem:
-            self._socket_error = problem.errno or 0
+            self._seen.socket_error = problem.errno or 0
             return int(pycurl.SOCKET_BAD)
 
     def _on_connected(self, remote: str, _local: str, _port: int, _local_port: int) -> int:
-        # also asked for reused connections, whose address was let through under another host name's permission
-        if not self._through_proxy and not self._policy.allows(remote, self._host):
-            self._refused.append(remote)
+        # also asked for reused connections, whose address was let through under another permission
+        if not self._allows(remote):
             return int(pycurl.PREREQFUNC_ABORT)
-        self._connected = True
-        self._enter(self._timeouts.first_byte)
+        self._seen.connected = True
+        self._enter(self._terms.timeouts.first_byte)
         return int(pycurl.PREREQFUNC_OK)
 
     def _on_debug(self, kind: int, data: bytes) -> None:
-        if kind == _HEADER_OUT:
-            self.exchange.request_head = data  # a retry on a dead connection sends again: the last one counts
-        elif kind == _TEXT and (found := _TLS_WORDS.search(data)):
-            self._tls = (found[1].decode("ascii", "replace"), found[2].decode("ascii", "replace"))
+        if kind == _TEXT:
+            self._seen.handshake = handshake(data) or self._seen.handshake
+            self._seen.certificate_asked |= asks_for_certificate(data)
+        elif kind == _HEADER_OUT and not data.startswith(
+            b"CONNECT "
+        ):  # what is said to a proxy is not the request
+            self._exchange.request_head += data  # a large head goes out in pieces
 
     def _on_header(self, line: bytes) -> int | None:
-        self._head_size += len(line)
-        if self._head_size > LARGEST_HEAD:
-            self._trouble(
-                Reason.HEADERS_TOO_LARGE, f"The response headers exceed {LARGEST_HEAD:,} bytes.", Ending.CUT
-            )
-            return -1
-        if self.exchange.head and not line.startswith(b"HTTP/"):
-            self.exchange.trailers += line  # RFC 9112 §7.1.2
+        seen = self._seen
+        seen.head_size += len(line)
+        if seen.head_size > LARGEST_HEAD:
+            detail = f"The response headers exceed {LARGEST_HEAD:,} bytes."
+            return self._stop(Reason.HEADERS_TOO_LARGE, detail)
+        if self._exchange.head:
+            seen.trailers.append(line)  # whatever they look like: there is one final head
             return None
-        self._block.append(line)
-        if line in (b"\r\n", b"\n"):
-            return self._on_head(b"".join(self._block))
-        return None
+        seen.block.append(line)
+        return self._on_head() if line in (b"\r\n", b"\n") else None
 
-    def _on_head(self, raw: bytes) -> int | None:
-        self._block.clear()
+    def _on_head(self) -> int | None:
+        seen, exchange = self._seen, self._exchange
+        raw = b"".join(seen.block)
         head = Head.parse(raw)
         if head is None:
-            self._trouble(Reason.MALFORMED_RESPONSE, "The answer has no valid status line.", Ending.CUT)
-            self.exchange.head_fragment = raw
-            return -1
+            return self._stop(Reason.MALFORMED_RESPONSE, "The answer has no valid status line.")
+        seen.block.clear()
         if 100 <= head.status < 200 and head.status != 101:  # RFC 9110 §15.2: interim, the final one follows
-            self.exchange.interim += raw
+            seen.interim.append(raw)
             return None
-        self.exchange.head = head
-        self.exchange.headers_at = self._now()
-        self._last_byte = self._loop.time()
-        self._enter(self._timeouts.body)
+        exchange.head = head
+        exchange.headers_at = self._terms.now()
+        seen.last_byte = self._loop.time()
+        self._enter(self._terms.timeouts.body)
         return None
 
     def _on_body(self, chunk: bytes) -> int | None:
-        self._last_byte = self._loop.time()
-        self.exchange.wire_bytes += len(chunk)
+        exchange = self._exchange
+        self._seen.last_byte = self._loop.time()
+        exchange.wire_bytes += len(chunk)
         try:
             decoder = self._decoder or self._open_body()
-            if self._keeps_payload and self.exchange.payload:
-                self.exchange.payload.write(chunk)
-            if decoder.feed(chunk) and self.exchange.wire_bytes <= self._max_bytes:
+            if exchange.payload:
+                exchange.payload.write(chunk)
+            if decoder.feed(chunk) and exchange.wire_bytes <= self._terms.max_bytes:
                 return None
         except OSError as problem:
-            self.exchange.trouble = storage_trouble(problem)
+            exchange.trouble = storage_trouble(problem)
+            exchange.ending = Ending.CUT
+        self._seen.stopped = True
         return -1
 
     def _open_body(self) -> Decoder:
-        head = self.exchange.head
-        codings = head.values("content-encoding") if head else []
-        types = head.values("content-type") if head else []
-        self.exchange.content = self._make_spool()
-        self._keeps_payload = bool(decoding.codings(codings)) or any(value == "" for value in codings)
-        if self._keeps_payload:
-            self.exchange.payload = self._make_spool()
+        exchange = self._exchange
+        codings = exchange.head.values("content-encoding") if exchange.head else []
+        types = exchange.head.values("content-type") if exchange.head else []
+        exchange.content = self._terms.spool()
+        if decoding.codings(codings) or "" in codings:
+            exchange.payload = self._terms.spool()
         self._decoder = Decoder(
             codings,
-            self.exchange.content.write,
+            exchange.content.write,
             content_type=types[0] if types else None,
-            max_bytes=self._max_bytes,
+            max_bytes=self._terms.max_bytes,
         )
         return self._decoder
 
     # the end
 
-    def _trouble(self, reason: Reason, detail: str, ending: Ending) -> None:
-        self.exchange.trouble = Trouble(reason=reason, phase=self._phase(), detail=detail)
-        self.exchange.ending = ending
+    def _trouble(self, reason: Reason, detail: str, ending: Ending = Ending.CUT) -> None:
+        self._exchange.trouble = Trouble(reason=reason, phase=self._phase(), detail=detail)
+        self._exchange.ending = ending
+
+    def _stop(self, reason: Reason, detail: str) -> int:
+        self._trouble(reason, detail)
+        self._seen.stopped = True
+        return -1
 
     def _settle_timeout(self) -> None:
-        phase = self._phase()
-        whole = self._loop.time() >= self._deadline
-        reason = {
-            Phase.CONNECT: Reason.CONNECT_TIMEOUT,
-            Phase.RESPONSE: Reason.RESPONSE_TIMEOUT,
-            Phase.BODY: Reason.BODY_TIMEOUT,
-        }[phase]
-        name = {Phase.CONNECT: "connect", Phase.RESPONSE: "first_byte", Phase.BODY: "body"}[phase]
-        if phase is Phase.BODY and self._loop.time() < self._phase_end:
-            name = "idle"
-        budget = "total" if whole else name
-        self._trouble(reason, f"The budget `{budget}` ran out in phase {phase}.", Ending.TIMED_OUT)
+        now, terms, phase = self._loop.time(), self._terms, self._phase()
+        reason, budget = _TIMEOUTS[phase]
+        if phase is Phase.BODY and now < self._phase_end:
+            budget = "idle"
+        if now >= terms.deadline:
+            budget = "total"
+        detail = f"The budget `{budget}` ran out in phase {phase}."
+        if phase is Phase.CONNECT and terms.through_proxy and not self._handle.getinfo(pycurl.CONNECT_TIME):
+            reason, detail = Reason.LOCAL_PROXY, f"The proxy did not answer: {detail}"
+        self._trouble(reason, detail, Ending.TIMED_OUT)
+        if phase is Phase.CONNECT and not terms.through_proxy and not self._seen.opened:
+            silence = resolver_silence(terms.host)
+            self._exchange.trouble = replace(silence, detail=f"{silence.detail} {detail}")
 
     def _settle(self, ended: Ended) -> None:
-        exchange = self.exchange
-        if exchange.trouble is not None:
-            return  # a callback ended it and has said why
-        if ended.code == pycurl.E_WRITE_ERROR and self._decoder is not None:
-            return  # the decoder wants no more; its ending says why
-        if self._refused and not self._connected:
-            self._trouble(Reason.UNSAFE_ADDRESS, self._refusal(), Ending.CUT)
+        exchange, seen = self._exchange, self._seen
+        if seen.stopped:
+            return  # a callback, or the decoder, has said why
+        if seen.refused and not seen.opened and not seen.connected:
+            self._trouble(Reason.UNSAFE_ADDRESS, self._refusal())
         elif ended.code:
-            exchange.trouble = trouble_of(
-                Broken(
-                    code=ended.code,
-                    message=ended.message,
-                    os_errno=self._handle.getinfo(pycurl.OS_ERRNO) or self._socket_error,
-                    verify_result=self._handle.getinfo(pycurl.SSL_VERIFYRESULT),
-                    through_proxy=self._through_proxy,
-                    connected=self._connected,
-                )
-            )
+            exchange.trouble = self._broken(ended)
             exchange.ending = Ending.CUT
         elif exchange.head is None:
             # libcurl reports success for a header block cut by the end of the stream
-            reason = Reason.MALFORMED_RESPONSE if self._block else Reason.EMPTY_RESPONSE
-            self._trouble(
-                reason, "The connection ended before the response headers were complete.", Ending.CUT
+            reason = Reason.MALFORMED_RESPONSE if seen.block else Reason.EMPTY_RESPONSE
+            self._trouble(reason, "The connection ended before the response headers were complete.")
+        elif _outgrows(exchange.head):
+            exchange.ending = Ending.CUT
+
+    def _broken(self, ended: Ended) -> Trouble:
+        handle, seen = self._handle, self._seen
+        return trouble_of(
+            Broken(
+                code=ended.code,
+                message=ended.message,
+                os_errno=seen.socket_error or handle.getinfo(pycurl.OS_ERRNO),
+                verify_result=handle.getinfo(pycurl.SSL_VERIFYRESULT),
+                through_proxy=self._terms.through_proxy,
+                connected=seen.connected,
+                certificate_asked=seen.certificate_asked and self._exchange.head is None,
             )
+        )
 
     def _refusal(self) -> str:
-        return f"{self._host} is at {', '.join(dict.fromkeys(self._refused))}, which is no public address."
+        addresses = ", ".join(dict.fromkeys(self._seen.refused))
+        return f"{self._terms.host} is at {addresses}, which is no public address."
 
     def _read_facts(self) -> None:
-        handle, exchange = self._handle, self.exchange
-        exchange.refused = tuple(dict.fromkeys(self._refused))
-        exchange.remote_address = handle.getinfo(pycurl.PRIMARY_IP) or None
+        handle, exchange, seen = self._handle, self._exchange, self._seen
+        exchange.interim, exchange.trailers = b"".join(seen.interim), b"".join(seen.trailers)
+        exchange.head_fragment = b"".join(seen.block)
+        exchange.refused = tuple(dict.fromkeys(seen.refused))
+        if not self._terms.through_proxy:
+            exchange.remote_address = handle.getinfo(pycurl.PRIMARY_IP) or None
         exchange.timings = {
             "dns": handle.getinfo(pycurl.NAMELOOKUP_TIME),
             "connect": handle.getinfo(pycurl.CONNECT_TIME),
@@ -371,26 +351,20 @@ class Transfer:
             self._read_tls()
 
     def _read_tls(self) -> None:
-        handle = self._handle
-        connection = handle.getinfo(pycurl.CONN_ID)
-        if self._tls:
-            self._known_tls[connection] = self._tls
-        version, cipher = self._known_tls.get(connection, (None, None))
-        certificates = [
-            value
-            for facts in handle.getinfo(pycurl.INFO_CERTINFO) or ()
-            for name, value in facts
-            if name == "Cert"
-        ]
-        self.exchange.certificates = "\n".join(text.strip() for text in certificates).encode(
-            "ascii", "replace"
-        )
-        if version or certificates:
-            self.exchange.tls = Tls(version=version, cipher=cipher)
+        """Facts come with a handshake only; an exchange on an open connection looks them up."""
+        known, connection = self._multi.handshakes, self._handle.getinfo(pycurl.CONN_ID)
+        if self._seen.handshake:
+            known.remember(connection, secured(self._handle, self._seen.handshake))
+        facts = known.of(connection)
+        if facts:
+            problem = self._terms.overlooked
+            self._exchange.tls = Tls(
+                version=facts.version, cipher=facts.cipher, verified=problem is None, problem=problem
+            )
+            self._exchange.certificates = facts.certificates
 
     def _finish_body(self) -> None:
-        exchange = self.exchange
-        exchange.head_fragment = exchange.head_fragment or b"".join(self._block)
+        exchange = self._exchange
         if self._decoder is None:
             return
         try:
@@ -400,10 +374,18 @@ class Transfer:
             exchange.ending = Ending.CUT
             return
         exchange.notes = decoded.notes
-        if exchange.wire_bytes > self._max_bytes and decoded.ending is not decoding.Ending.CORRUPT:
+        if exchange.wire_bytes > self._terms.max_bytes and decoded.ending is not decoding.Ending.CORRUPT:
             exchange.ending = Ending.TOO_LARGE
         elif exchange.ending is Ending.COMPLETE:
             exchange.ending = _ENDINGS[decoded.ending]
         if exchange.payload and not decoded.coded:
             exchange.payload.close()
             exchange.payload = None
+
+
+def _outgrows(head: Head) -> bool:
+    """Whether the declared length is beyond what libcurl reads; it then takes the end of the stream for the end."""
+    lengths = head.values("content-length")
+    return not head.values("transfer-encoding") and any(
+        value.isascii() and value.isdigit() and len(value.lstrip("0")) > _LONGEST_LENGTH for value in lengths
+    )

@@ -4,6 +4,13 @@ INSERT INTO meta (name, value) VALUES (:name, :value)
 -- name: meta
 SELECT value FROM meta WHERE name = :name
 
+-- name: count_stored
+UPDATE meta SET value = value + :bytes WHERE name = 'stored_bytes' RETURNING value
+
+-- name: set_stored
+INSERT INTO meta (name, value) VALUES ('stored_bytes', :bytes)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
 -- name: insert_snapshot
 INSERT INTO snapshots (
     id, page, identity, key, url, state, reason, cause, captured_at,
@@ -18,13 +25,13 @@ INSERT INTO artifacts (snapshot_id, name, sha256, bytes, media_type, redacted, i
 VALUES (:snapshot_id, :name, :sha256, :bytes, :media_type, :redacted, :inline)
 
 -- name: get
-SELECT id, captured_at, document FROM snapshots WHERE id = :id
+SELECT id, captured_at, row_hash, document FROM snapshots WHERE id = :id
 
 -- name: inline
 SELECT inline FROM artifacts WHERE snapshot_id = :snapshot_id AND name = :name
 
 -- name: find
-SELECT id, captured_at, document FROM snapshots
+SELECT id, captured_at, row_hash, document FROM snapshots
 
 -- name: where_page
 page = :page

@@ -1,0 +1,51 @@
+# Two commands do everything on a fresh machine that has Python 3.11 or newer and make:
+#   make run [URL=https://example.org/]
+#   make test
+
+VENV ?= .venv
+RUN = $(VENV)/.ready-run
+DEV = $(VENV)/.ready-dev
+
+# Unexpanded, and through the environment: a URL may hold $, & and quotes.
+export RUN_URL = $(value URL)
+
+.PHONY: help run test lint lock docs clean
+
+help:
+	@echo "make run              see fresh, stale and failed answers on a sample site"
+	@echo "make run URL=...      capture that page"
+	@echo "make test             run the tests"
+	@echo "make lint             check style and types"
+	@echo "make docs             bring the generated parts of docs/ up to date"
+	@echo "make lock             lock newer dependencies"
+	@echo "make clean            remove what the others made"
+
+$(RUN): pyproject.toml requirements/build.txt requirements/run.txt scripts/setup
+	@sh scripts/setup "$(VENV)" run
+
+$(DEV): pyproject.toml requirements/build.txt requirements/dev.txt scripts/setup
+	@sh scripts/setup "$(VENV)" dev
+
+run: $(RUN)
+	@if [ -n "$$RUN_URL" ]; then exec "$(VENV)/bin/pravda" capture -- "$$RUN_URL"; \
+	else exec "$(VENV)/bin/pravda" demo; fi
+
+test: $(DEV)
+	@"$(VENV)/bin/coverage" run -m pytest
+	@"$(VENV)/bin/coverage" report --include='*/pravda/core/*' --fail-under=100 \
+	|| { echo "make test: the tests pass, but they do not cover all of src/pravda/core" >&2; exit 1; }
+
+lint: $(DEV)
+	@"$(VENV)/bin/ruff" check .
+	@"$(VENV)/bin/ruff" format --check .
+	@"$(VENV)/bin/mypy"
+
+docs: $(DEV)
+	@"$(VENV)/bin/python" scripts/docs.py
+
+lock:
+	@sh scripts/lock
+
+clean:
+	rm -rf "$(VENV)" build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,6 @@
+"""`python -m pravda`."""
+
+from pravda.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The snapshot tree: verbatim pages in a folder under git, refreshed politely."""
