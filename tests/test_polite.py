@@ -536,6 +536,14 @@ def test_a_redirect_at_one_host_keeps_the_pause_but_no_absurd_delay():
         table.get(f"{SITE}/p")
 
 
+def test_a_refused_redirect_at_one_host_leaves_the_whole_pause():
+    """Where the next hop is refused, the delay that was not held within the order is held after it."""
+    robots = text(b"User-agent: *\nCrawl-delay: 86400\nDisallow: /q")
+    table = Table({f"{SITE}/robots.txt": robots, f"{SITE}/p": to("/q")})
+    assert verdict(table.get(f"{SITE}/p"))[1] is Reason.ROBOTS_DISALLOWED
+    assert rest(table) == 86400
+
+
 def test_a_redirect_to_a_host_at_rest_is_put_off():
     """A target whose host wants to be left alone for long is not asked for: the order is put off."""
     book = MemoryBook({"b.example": HostFacts(not_before=START.replace(hour=15))})
@@ -587,7 +595,7 @@ def test_redirected_rules_are_read_where_they_are():
     assert verdict(table.get()) == (State.LIVE, None)
     assert verdict(table.get(f"{SITE}/private"))[1] is Reason.ROBOTS_DISALLOWED
     assert table.book.hosts[HOST].robots[0].final_url == "https://b.example/rules"
-    assert rest(table, "b.example") > 0
+    assert table.book.hosts["b.example"].not_before
     assert len(table.world.seen) == 4
 
 

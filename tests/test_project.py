@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -126,6 +127,21 @@ def test_setup_without_a_python_says_what_to_do(tmp_path):
         assert done.returncode == 1
         assert f"no Python 3.11 or newer was found under the name {name}" in done.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_setup_without_ensurepip_names_the_package(tmp_path):
+    """On Debian without the package for environments, a user who is not root is told the one command that helps."""
+    for name, lines in {
+        "python-debian": f'case "$2" in *ensurepip*) exit 1;; esac; exec {sys.executable} "$@"',
+        "apt-get": "exit 0",
+        "id": "echo 1000",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    done = setup(tmp_path / "venv", "python-debian", tmp_path)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert done.returncode == 1
+    assert f"sudo apt-get install -y python{version}-venv" in done.stderr
 
 
 def test_scripts_are_well_formed():

@@ -141,7 +141,7 @@ def test_user_agent(lines: str, agent: str):
         ('[[source]]\nid = "X"\nurl = "https://x.example/"', "sources.toml:2: source.id", "a-z"),
         ('[[source]]\nid = "com1.x"\nurl = "https://x.example/"', "sources.toml:2: source.id", "device"),
         (with_source('interval = "soon"'), "sources.toml:4: source.interval", "no duration"),
-        (with_source("interval = -1"), "sources.toml:4: source.interval", "negative"),
+        (with_source("interval = -1"), "sources.toml:4: source.interval", "-1"),
         (with_source('parser = "no parser"'), "sources.toml:4: source.parser", "neither"),
         (with_source('parser = "cmd:  "'), "sources.toml:4: source.parser", "neither"),
         (with_source("min_items = true"), "sources.toml:4: source.min_items", "whole number"),
@@ -156,7 +156,7 @@ def test_user_agent(lines: str, agent: str):
         ('[defaults]\nuser_agent = "ü"', "sources.toml:2: defaults.user_agent", "ASCII"),
         ('[defaults]\nhost_gap = "x"', "sources.toml:2: defaults.host_gap", "no duration"),
         ('[defaults]\n[defaults.expect]\nselector = "p["', "sources.toml:3: defaults.expect.selector", "p["),
-        ('[defaults]\nwarn_drop = 7\n' + ONE, "sources.toml:2: defaults.warn_drop", "0 to 1"),
+        ("[defaults]\nwarn_drop = 7\n" + ONE, "sources.toml:2: defaults.warn_drop", "0 to 1"),
         ('[[host]]\nname = "http://x/"', "sources.toml:2: host.name", "host name"),
         ("[[host]]\ngap = 1", "sources.toml:1: host.name", "is missing"),
         (
@@ -169,7 +169,7 @@ def test_user_agent(lines: str, agent: str):
         ("source = 5", "sources.toml:1: source", "[[source]]"),
         ("source = [1]", "sources.toml:1: source", "[[source]]"),
         ("defaults = 5", "sources.toml:1: defaults", "[defaults]"),
-        ("a = ", "sources.toml: is no TOML", "line 1"),
+        ("a = \nb = 1", "sources.toml: is no TOML", "line 1"),
     ],
 )
 def test_refusals_name_file_line_and_key(text: str, where: str, problem: str):
@@ -186,7 +186,7 @@ def test_a_proxys_password_is_not_told():
 
 def test_a_value_from_the_defaults_is_refused_where_it_stands():
     """A rule of the defaults that a source cannot take is shown at the defaults."""
-    text = '[defaults]\nexpect = { min_matches = 1 }\n' + ONE
+    text = "[defaults]\nexpect = { min_matches = 1 }\n" + ONE
     assert refusal(text).startswith("sources.toml:2: defaults.expect.min_matches")
 
 
@@ -240,7 +240,23 @@ def test_chosen():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "A", "-a", ".a", "a b", "a/b", "a\\b", "ä", "a..b", "a" * 101, "con", "nul.x", "lpt9", "a\n", "a.meta"]
+    [
+        "",
+        "A",
+        "-a",
+        ".a",
+        "a b",
+        "a/b",
+        "a\\b",
+        "ä",
+        "a..b",
+        "a" * 101,
+        "con",
+        "nul.x",
+        "lpt9",
+        "a\n",
+        "a.meta",
+    ]
     + ["a.state", "a.tmp-1"],
 )
 def test_bad_ids(text: str):

@@ -83,7 +83,9 @@ class World:
 
     def tracked(self) -> dict[str, bytes]:
         """What git would see, byte for byte."""
-        names = (path for path in self.tree.folder.iterdir() if not path.name.endswith((".state.json", ".lock")))
+        names = (
+            path for path in self.tree.folder.iterdir() if not path.name.endswith((".state.json", ".lock"))
+        )
         return {path.name: path.read_bytes() for path in names}
 
     def sent(self) -> dict[str, str | None] | None:

@@ -10,6 +10,7 @@ import certifi
 import uuid_utils
 
 from pravda.archive.local import LocalArchive
+from pravda.archive.quota import Limits
 from pravda.blocking import BlockingPravda
 from pravda.capture import Pravda
 from pravda.core.addresses import AddressPolicy
@@ -48,7 +49,7 @@ def open(settings: Settings | None = None, *, typed_host: str | None = None, **o
     if typed_host:
         policy = policy.with_host(typed_host)
     proxy, bundle = _proxy(chosen), _ca_bundle(chosen.ca_bundle)
-    archive = LocalArchive.open(chosen.home)
+    archive = LocalArchive.open(chosen.home, Limits(most=chosen.max_bytes, spare=chosen.min_free_bytes))
     clock = SystemClock()
     options = HttpOptions(
         user_agent=chosen.user_agent,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from platformdirs import user_data_path
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, ByteSize, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pravda.core import durations
@@ -64,6 +64,18 @@ class Settings(BaseSettings):
     timeout_idle: Budget = Field(default=_DEFAULT.idle, description="Budget `idle`.")
     timeout_body: Budget = Field(default=_DEFAULT.body, description="Budget `body`.")
     timeout_total: Budget = Field(default=_DEFAULT.total, description="Budget `total`.")
+    max_bytes: ByteSize = Field(
+        default=ByteSize(0),
+        ge=0,
+        description="The most bytes the archive may take on its disk, as `20GB`; a capture beyond it fails with "
+        "`disk_full`. Default 0: as many as there are.",
+    )
+    min_free_bytes: ByteSize | None = Field(
+        default=None,
+        ge=0,
+        description="Bytes of the archive's disk that must stay free, as `1GB`; 0: none. Default: 200 MB, or 5 % of "
+        "the disk where that is less.",
+    )
     max_body_bytes: int = Field(
         default=DEFAULT_MAX_BYTES,
         gt=0,

@@ -145,11 +145,11 @@ class Blobs:
         self._sync_folders({staged.sha256 for staged in batch} - failed.keys(), failed)
         return failed
 
-    def pieces(self, sha256: str, size: int) -> Iterator[bytes]:
-        """The content piece by piece; raises Harmed, at the latest behind the last piece."""
+    def pieces(self, sha256: str, size: int, at: Path | None = None) -> Iterator[bytes]:
+        """The content piece by piece, out of another file where `at` names one; raises Harmed, at the latest at the end."""
         digest, total = hashlib.sha256(), 0
         try:
-            for piece in _decompress(self.path(sha256)):
+            for piece in _decompress(at or self.path(sha256)):
                 total += len(piece)
                 if total > size:
                     break

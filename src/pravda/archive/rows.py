@@ -78,7 +78,9 @@ def snapshot_of(snapshot_id: str, captured_at: str, hashed: str, document: str) 
     try:
         # the canonical form is what is stored, so that nearly always one hash of the text is enough
         if sha256(document.encode("utf-8", "surrogateescape")) != hashed != row_hash(document):
-            raise _damaged(snapshot_id, "changed: its facts no longer have the hash under which they were stored")
+            raise _damaged(
+                snapshot_id, "changed: its facts no longer have the hash under which they were stored"
+            )
         snapshot = snapshot_from_json(json.loads(document))
         moment = datetime.fromisoformat(captured_at)
     except (ValueError, RecursionError) as problem:

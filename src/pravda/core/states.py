@@ -25,9 +25,11 @@ class Exit(IntEnum):
     """Exit codes of the command line."""
 
     OK = 0
+    DIFFERENT = 1
     USAGE = 2
     STALE = 3
     NOT_FOUND = 4
+    DAMAGED = 5
     BLOCKED = 10
     GONE = 11
     DOWN = 12

@@ -133,7 +133,7 @@ class HttpEngine:
             attempt.exchanges.pop()  # nothing went out; asking first tells what is being overlooked
             exchange = await self._exchange(attempt, handle, problem.detail)
         attempt.trouble = await self._explained(attempt, exchange)
-        return attempt.trouble is None and self._follow(attempt, handle, exchange)
+        return attempt.trouble is None and await self._follow(attempt, handle, exchange)
 
     async def _exchange(self, attempt: Attempt, handle: pycurl.Curl, overlooked: str | None) -> Exchange:
         """One exchange; certificates are verified unless a problem with them is to be overlooked."""
@@ -213,7 +213,7 @@ class HttpEngine:
         except asyncio.CancelledError:
             return replace(trouble, reason=Reason.CANCELLED, detail="The capture was cancelled.")
 
-    def _follow(self, attempt: Attempt, handle: pycurl.Curl, exchange: Exchange) -> bool:
+    async def _follow(self, attempt: Attempt, handle: pycurl.Curl, exchange: Exchange) -> bool:
         """Turn the attempt to the redirect's target; False when there is none or it must not be followed."""
         head = exchange.head
         if head is None or head.status not in FOLLOWED:
@@ -237,9 +237,9 @@ class HttpEngine:
         if problem_word := url_problem(target, self._options.policy):
             attempt.trouble = _trouble(Reason(problem_word), _refusal(target, problem_word))
             return False
-        return self._turn(attempt, handle, head.status, target)
+        return await self._turn(attempt, handle, head.status, target)
 
-    def _turn(self, attempt: Attempt, handle: pycurl.Curl, status: int, target: URL) -> bool:
+    async def _turn(self, attempt: Attempt, handle: pycurl.Curl, status: int, target: URL) -> bool:
         """Turn the attempt to a target that may be asked; False when it goes in a circle."""
         method, body = sending.after_redirect(status, attempt.method, attempt.body)
         step = _step(handle, method, target)
@@ -251,9 +251,19 @@ class HttpEngine:
                 Reason.REDIRECT_LOOP, f"More than {MOST_REDIRECTS} redirects in a row."
             )
             return False
+        if refusal := await _asked_at_the_gate(attempt.order, target):
+            attempt.trouble = refusal
+            return False
         attempt.seen.add(step)
         attempt.url, attempt.method, attempt.body = target, method, body
         return True
+
+
+async def _asked_at_the_gate(order: Order, target: URL) -> Trouble | None:
+    try:
+        return await order.gate(target) if order.gate else None
+    except asyncio.CancelledError:
+        return _trouble(Reason.CANCELLED, "The capture was cancelled.")
 
 
 def _step(handle: pycurl.Curl, method: str, url: URL) -> tuple[str, str, str]:

@@ -10,7 +10,6 @@ from pravda.core.evidence import Phase, Trouble
 from pravda.core.states import Reason
 from pravda.engines.faults import resolver_trouble
 
-
 _FOR_A_LOOKUP = 4  # descriptors that asking takes: lists of hosts and servers, sockets
 
 

@@ -141,6 +141,8 @@ class PoliteEngine:
             refusal = await self._arrive(trip, target, first=True)
         except BadRequest as problem:  # the target's robots.txt is at an address that is refused
             refusal = Trouble(reason=Reason.UNSAFE_ADDRESS, phase=trip.phase, detail=problem.problem)
+        if refusal and same:  # no hop follows after which the whole pause would begin
+            self._turns.rest(target.hostname, self._pause(target, trip.agent))
         outer = trip.order.gate
         return refusal or (await outer(target) if outer else None)
 
