@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pravda.core.mistake import BadRequest
-from pravda.core.request import DEFAULT_MAX_BYTES, OnFailure, Request, Timeouts, TlsMode
+from pravda.core.request import DEFAULT_MAX_BYTES, OnFailure, Request, RobotsMode, Timeouts, TlsMode
 from pravda.core.rules import Rules
 from pravda.core.states import State
 
@@ -89,8 +89,9 @@ def test_none_means_absent():
 
 
 def test_robots():
-    """A capture that somebody asked for ignores robots.txt."""
+    """A capture that somebody asked for ignores robots.txt unless told to obey."""
     assert request(robots="ignore") == request()
+    assert request(robots="obey").robots is RobotsMode.OBEY
 
 
 HUGE = 10**5000
@@ -116,7 +117,7 @@ BAD: list[tuple[str, list[object]]] = [
     ("max_bytes", [0, -1, 1.5, "5", True, 2**53, HUGE, float("nan"), None.__class__]),
     ("tls", ["off", "", True, 5]),
     ("on_failure", ["ignore", "", False]),
-    ("robots", ["obey", "", True]),
+    ("robots", ["OBEY", "", True]),
 ]
 
 

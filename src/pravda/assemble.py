@@ -1,5 +1,6 @@
 """The one place that picks the concrete parts."""
 
+import asyncio
 import ssl
 import time
 from datetime import UTC, datetime
@@ -14,8 +15,10 @@ from pravda.archive.quota import Limits
 from pravda.blocking import BlockingPravda
 from pravda.capture import Pravda
 from pravda.core.addresses import AddressPolicy
+from pravda.core.hosts import MemoryBook
 from pravda.core.mistake import BadRequest
 from pravda.engines.http import HttpEngine, HttpOptions
+from pravda.engines.polite import PoliteEngine, PoliteOptions
 from pravda.settings import Settings, load
 
 _PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
@@ -60,8 +63,12 @@ def open(settings: Settings | None = None, *, typed_host: str | None = None, **o
         spool_memory=chosen.spool_memory,
         connections=chosen.connections,
     )
+    engine = HttpEngine(options, clock)
     return Pravda(
-        engine=HttpEngine(options, clock),
+        engine=engine,
+        polite=PoliteEngine(
+            engine, MemoryBook(), clock, asyncio.sleep, PoliteOptions(user_agent=chosen.user_agent)
+        ),
         archive=archive,
         clock=clock,
         new_id=new_id,

@@ -14,12 +14,14 @@ from pravda.core.digest import identity
 from pravda.core.durations import seconds
 from pravda.core.evidence import Evidence, Phase, Trouble
 from pravda.core.headers import after_not_modified
+from pravda.core.hosts import TooLong
 from pravda.core.outcome import Answer, Asked, Newest, Result, Snapshot, Verdict
 from pravda.core.ports import Archive, Clock, Contents, Engine, Held, Observed, Order, Query
-from pravda.core.request import DEFAULT_MAX_BYTES, OnFailure, Request, Timeouts, TlsMode
+from pravda.core.request import DEFAULT_MAX_BYTES, OnFailure, Request, RobotsMode, Timeouts, TlsMode
 from pravda.core.rules import Previous, Rules, Subject, count_matches, evaluate
 from pravda.core.states import Reason, State
-from pravda.errors import ArchiveUnavailable, Damaged, NotFound, NoUsableSnapshot, StorageTrouble
+from pravda.core.urls import redact
+from pravda.errors import ArchiveUnavailable, BadRequest, Damaged, NotFound, NoUsableSnapshot, StorageTrouble
 
 log = logging.getLogger("pravda")
 
@@ -55,6 +57,7 @@ class Pravda:
         self,
         *,
         engine: Engine,
+        polite: Engine | None = None,
         archive: Archive,
         clock: Clock,
         new_id: Callable[[], str],
@@ -62,9 +65,13 @@ class Pravda:
         timeouts: Timeouts | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
-        """`timeouts` and `max_bytes` hold for requests that name none."""
+        """`polite` asks robots.txt first and spaces its requests (None: no request may ask for that).
+
+        `timeouts` and `max_bytes` hold for requests that name none.
+        """
         self._timeouts, self._max_bytes = timeouts or Timeouts(), max_bytes
-        self._engine, self._archive, self._clock = engine, archive, clock
+        self._engine, self._polite = engine, polite
+        self._archive, self._clock = archive, clock
         self._new_id, self._read_limit = new_id, read_limit
         self._flights: dict[object, _Flight] = {}
 
@@ -166,6 +173,7 @@ class Pravda:
             request.tls,
             request.timeouts,
             request.max_bytes,
+            request.robots,
             step.fresh_connection,
             step.held.id if step.held else None,
         )
@@ -198,7 +206,7 @@ class Pravda:
             else None,
             fresh_connection=step.fresh_connection,
         )
-        observed = await self._engine.observe(order)
+        observed = await self._observed(order)
         try:
             snapshot = await self._judged(case, observed, held)
             snapshot = await self._kept(case, snapshot, observed.contents)
@@ -209,6 +217,29 @@ class Pravda:
         if trouble is not None and trouble.reason is Reason.CANCELLED:
             raise asyncio.CancelledError
         return snapshot
+
+    async def _observed(self, order: Order) -> Observed:
+        request = order.request
+        if request.robots is not RobotsMode.OBEY:
+            return await self._engine.observe(order)
+        if self._polite is None:
+            raise BadRequest("robots", "this Pravda was made without an engine that asks robots.txt")
+        asked_at = self._clock.now()
+        try:
+            return await self._polite.observe(order)
+        except TooLong as problem:
+            trouble = Trouble(reason=Reason.ROBOTS_DISALLOWED, phase=Phase.CHECK, detail=f"{problem}.")
+            return Observed(
+                evidence=Evidence(
+                    url=redact(request.url.href),
+                    final_url=request.url.page,
+                    engine=self._polite.name,
+                    method=request.method,
+                    requested_at=asked_at,
+                    captured_at=self._clock.now(),
+                    trouble=trouble,
+                )
+            )
 
     async def _judged(self, case: _Case, observed: Observed, held: Snapshot | None) -> Snapshot:
         evidence = observed.evidence

@@ -23,6 +23,15 @@ class TlsMode(StrEnum):
     INSECURE = "insecure"
 
 
+class RobotsMode(StrEnum):
+    """Whether a site's robots.txt is asked before its pages are."""
+
+    IGNORE = "ignore"
+    """For a page that somebody asked for by name."""
+    OBEY = "obey"
+    """Also keeps a pause between requests to one host."""
+
+
 class OnFailure(StrEnum):
     """How a capture without a usable snapshot ends: as an exception or as an answer."""
 
@@ -123,6 +132,7 @@ class Request:
     """The most decoded bytes of a body that are kept."""
     tls: TlsMode = TlsMode.VERIFY
     on_failure: OnFailure = OnFailure.RAISE
+    robots: RobotsMode = RobotsMode.IGNORE
 
     @classmethod
     def parse(cls, url: object, **given: object) -> "Request":
@@ -134,7 +144,6 @@ class Request:
         values: dict[str, object] = {
             name: _PARSERS[name](name, value) for name, value in given.items() if value is not None
         }
-        values.pop("robots", None)
         headers, cookies = _split_cookies(values.pop("headers", ()), values.pop("cookies", ()))  # type: ignore[arg-type]  # parsed above
         request = cls(url=_url(url), headers=headers, cookies=cookies, **values)  # type: ignore[arg-type]  # parsed above
         if request.method == "GET" and request.body:
@@ -300,6 +309,10 @@ def _tls(field: str, value: object) -> TlsMode:
     return TlsMode(_choice(*TlsMode)(field, value))
 
 
+def _robots(field: str, value: object) -> RobotsMode:
+    return RobotsMode(_choice(*RobotsMode)(field, value))
+
+
 def _on_failure(field: str, value: object) -> OnFailure:
     return OnFailure(_choice(*OnFailure)(field, value))
 
@@ -325,6 +338,6 @@ _PARSERS: dict[str, _Parser] = {
     "max_bytes": _size,
     "tls": _tls,
     "on_failure": _on_failure,
-    "robots": _choice("ignore"),
+    "robots": _robots,
 }
 """Field name of a request beside `url` → what reads its loose value."""
