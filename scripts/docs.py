@@ -19,9 +19,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 _EXITS = {
     Exit.OK: "fresh, reused or stale; anything with `--allow-failure`",
+    Exit.DIFFERENT: "two things that were compared differ",
     Exit.USAGE: "bad request, option or setting; nothing was fetched",
     Exit.STALE: "stale, with `--fail-on-stale`",
     Exit.NOT_FOUND: "nothing found",
+    Exit.DAMAGED: "a check of the archive found damage",
     Exit.BLOCKED: "failed: blocked",
     Exit.GONE: "failed: gone",
     Exit.DOWN: "failed: down",

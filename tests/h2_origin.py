@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import Event, RequestReceived
+from h2.exceptions import ProtocolError
 
 from tests.certificates import authority
 
@@ -56,7 +57,7 @@ class H2Origin:
 
     def _serve(self, plain: socket.socket) -> None:
         plain.settimeout(10)
-        with plain, contextlib.suppress(OSError):
+        with plain, contextlib.suppress(OSError, ProtocolError):
             connection = self._context.wrap_socket(plain, server_side=True)
             with connection:
                 self._converse(connection)
@@ -68,6 +69,7 @@ class H2Origin:
         while data := connection.recv(65536):
             for event in two.receive_data(data):
                 self._react(two, event)
+                connection.sendall(two.data_to_send())
             connection.sendall(two.data_to_send())
 
     def _react(self, two: H2Connection, event: Event) -> None:

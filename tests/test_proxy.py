@@ -10,6 +10,7 @@ from tests.certificates import authority
 from tests.looking import Look, look
 from tests.origin import BODY, HT, Origin, R
 from tests.proxy import Proxy
+from tests.test_transfer import full_backlog
 
 HOST = "page.example"
 PASSWORD = "hush-hush"
@@ -127,6 +128,17 @@ def test_a_proxy_that_is_down_is_our_own_fault(scheme):
             seen = look(f"{scheme}://{HOST}/", using={"proxy": proxy}, timeouts={"connect": 2})
             assert seen.outcome == ("down", "local_proxy")
             assert seen.failure.fault is FaultSide.LOCAL
+
+
+def test_a_proxy_that_takes_no_connection_is_our_own_fault():
+    """A timeout before the proxy was reached is the proxy's; one behind it would be the page's."""
+    with full_backlog() as url:
+        seen = look(f"http://{HOST}/", using={"proxy": url}, timeouts={"connect": 0.3})
+    assert seen.outcome == ("down", "local_proxy")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        proxy = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        seen = look(f"https://{HOST}/", using={"proxy": proxy}, timeouts={"connect": 0.3})
+    assert seen.outcome == ("down", "connect_timeout")
 
 
 def test_addresses_inside_are_refused_through_a_proxy_too(origin):

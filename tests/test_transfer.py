@@ -8,11 +8,11 @@ import subprocess
 import sys
 import textwrap
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import brotli
 import pytest
 
 from pravda.core.evidence import Ending
@@ -283,9 +283,10 @@ def test_a_full_disk_is_told_apart_from_the_source(origin, tmp_path):
 
 def test_the_last_decoded_bytes_may_not_fit_either(origin, tmp_path):
     """What a decoder holds back until the end is written then, and may fail then."""
-    origin.routes["/"] = [R(b"200 OK", brotli.compress(BODY * 50), HT, b"Content-Encoding: br")]
-    seen = look(origin.url("/"), using={"spool_folder": tmp_path / "absent", "spool_memory": 1000})
+    origin.routes["/"] = [R(b"200 OK", zlib.compress(b"text " * 100), HT, b"Content-Encoding: deflate")]
+    seen = look(origin.url("/"), using={"spool_folder": tmp_path / "absent", "spool_memory": 100})
     assert seen.outcome == ("partial", "storage_unavailable")
+    assert seen.kept["payload"]
 
 
 _STARVED = """
@@ -389,6 +390,33 @@ def test_silent_name_servers_hold_up_nothing(tmp_path):
     assert time.monotonic() - started < 10
 
 
+_NO_NETWORK = """
+    import asyncio, json
+    from tests.looking import looks
+
+    seen = looks("http://8.8.8.8/", "http://page.example.org/", timeouts={"connect": 3})
+    print(json.dumps([each.outcome for each in seen]))
+"""
+
+
+def test_a_machine_without_network_blames_itself():
+    """Neither an address out of reach nor a name without answer is the source's fault then."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root on Linux can take a process off the network")
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", textwrap.dedent(_NO_NETWORK)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).parent.parent,
+    )
+    if done.returncode != 0 and "unshare" in done.stderr:
+        pytest.skip(f"no network can be taken away here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [["down", "local_network"]] * 2
+
+
 # cancellation
 
 
@@ -446,6 +474,12 @@ def settled(before: int) -> bool:
     while descriptors() > before and time.monotonic() < deadline:
         time.sleep(0.02)
     return descriptors() <= before
+
+
+def test_cancelled_while_the_resolver_is_asked_again(monkeypatch):
+    """Finding out why a name has no address is part of the attempt."""
+    monkeypatch.setattr("pravda.engines.lookup._look_up", lambda host: asyncio.sleep(5))
+    assert run_cancelled("http://nowhere.invalid/", a_moment).state.value == "down"
 
 
 def test_cancelled_while_connecting():

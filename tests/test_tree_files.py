@@ -370,8 +370,17 @@ def test_bytes_stand_before_the_metadata_that_names_them(tmp_path: Path, monkeyp
     """The page is in place, and so is its folder entry, before its metadata is."""
     tree, log = a_tree(tmp_path), list[str]()
     replace, fsync = os.replace, os.fsync
-    monkeypatch.setattr(os, "replace", lambda a, b: (log.append(Path(b).name), replace(a, b)))
-    monkeypatch.setattr(os, "fsync", lambda fd: (log.append("sync"), fsync(fd)))
+
+    def logged_replace(source: Path, target: Path) -> None:
+        log.append(target.name)
+        replace(source, target)
+
+    def logged_fsync(descriptor: int) -> None:
+        log.append("sync")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "replace", logged_replace)
+    monkeypatch.setattr(os, "fsync", logged_fsync)
     tree.store(a_meta(body=b"new"), b"new", "html")
     assert log == ["sync", "sync", "a.html", "sync", "a.meta.json"]
 

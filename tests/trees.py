@@ -39,6 +39,10 @@ class World:
         """One refresh; the scenes replace what the engine plays."""
         if scenes:
             self.engine.then(*scenes)
+        return asyncio.run(self.refreshed(engine=engine, **options))
+
+    async def refreshed(self, *, engine: Engine | None = None, **options: Any) -> RunResult:
+        """One refresh, for those who are in a loop already."""
         chosen = engine or self.engine
         run = Run(
             **{
@@ -50,7 +54,7 @@ class World:
                 **options,
             }
         )
-        return asyncio.run(refresh(run))
+        return await refresh(run)
 
     def one(self, *scenes: Scene, **options: Any) -> SourceResult:
         """One refresh of a tree with one source, six hours after the last."""

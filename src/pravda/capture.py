@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
@@ -74,6 +74,7 @@ class Pravda:
         self._archive, self._clock = archive, clock
         self._new_id, self._read_limit = new_id, read_limit
         self._flights: dict[object, _Flight] = {}
+        self._running: set[asyncio.Task[Snapshot]] = set()  # also those that nobody waits for any more
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,10 +86,9 @@ class Pravda:
 
     async def close(self) -> None:
         """End running attempts, which are kept as cancelled, and let go of engine and archive."""
-        flights = [flight.task for flight in self._flights.values()]
-        for task in flights:
+        for task in self._running:
             task.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)
         await self._engine.close()
         await self._archive.close()
 
@@ -180,6 +180,8 @@ class Pravda:
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight(asyncio.create_task(self._attempt(case, step)))
+            self._running.add(flight.task)
+            flight.task.add_done_callback(self._running.discard)
             flight.task.add_done_callback(lambda _: self._land(key, flight))
         flight.waiting += 1
         try:
@@ -328,12 +330,19 @@ class Pravda:
 
     async def read(self, snapshot: Snapshot, name: str = "body", limit: int | None = None) -> bytes:
         """An artifact's bytes, checked against their hash; raises NotFound and Damaged."""
-        holder = await self._holder(snapshot) if name in ("body", "payload") else snapshot
+        holder = await self._bytes_of(snapshot, name)
         data = await self._archive.read(holder, name, limit)
         if data is None:
-            names = ", ".join(artifact.name for artifact in holder.evidence.artifacts) or "none"
-            raise NotFound(f"snapshot {snapshot.id} has no artifact {name[:60]!r}; it has: {names}")
+            raise _no_artifact(holder, snapshot, name)
         return data
+
+    async def stream(self, snapshot: Snapshot, name: str = "body") -> Iterator[bytes]:
+        """An artifact in pieces, all checked before the first; raises NotFound and Damaged."""
+        holder = await self._bytes_of(snapshot, name)
+        pieces = await asyncio.to_thread(self._archive.stream, holder, name)
+        if pieces is None:
+            raise _no_artifact(holder, snapshot, name)
+        return pieces
 
     async def reclassify(self, snapshot: Snapshot) -> Verdict:
         """What today's law says of stored evidence; the stored verdict stays."""
@@ -342,6 +351,9 @@ class Pravda:
         return classify(
             snapshot.evidence, subject, expect=expect, artifacts=snapshot.asked.artifacts, judge_drop=False
         )
+
+    async def _bytes_of(self, snapshot: Snapshot, name: str) -> Snapshot:
+        return await self._holder(snapshot) if name in ("body", "payload") else snapshot
 
     async def _holder(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot that holds the bytes."""
@@ -420,6 +432,11 @@ def _asked(case: _Case) -> Asked:
         tls=request.tls,
         artifacts=request.artifacts,
     )
+
+
+def _no_artifact(holder: Snapshot, snapshot: Snapshot, name: str) -> NotFound:
+    names = ", ".join(artifact.name for artifact in holder.evidence.artifacts) or "none"
+    return NotFound(f"snapshot {snapshot.id} has no artifact {name[:60]!r}; it has: {names}")
 
 
 def _contents_of(snapshot: Snapshot, contents: Mapping[str, Contents]) -> Mapping[str, Contents]:

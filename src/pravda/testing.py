@@ -189,6 +189,11 @@ class MemoryArchive:
         found = next((artifact for artifact in snapshot.evidence.artifacts if artifact.name == name), None)
         return self._bytes[found.sha256][:limit] if found else None
 
+    def stream(self, snapshot: Snapshot, name: str) -> Iterator[bytes] | None:
+        """An artifact's bytes, in one piece."""
+        found = next((artifact for artifact in snapshot.evidence.artifacts if artifact.name == name), None)
+        return iter((self._bytes[found.sha256],)) if found else None
+
     async def close(self) -> None:
         """Nothing to let go of."""
 

@@ -76,7 +76,8 @@ Durations are seconds, or as "90s", "36h", "7d", "P7D"."""
     "--tls", help="verify (default), or insecure: take any certificate, and say so in the snapshot."
 )
 @click.option(
-    "--robots", help="ignore (default: a person asks for this page) or obey: ask robots.txt first, and keep pauses."
+    "--robots",
+    help="ignore (default: a person asks for this page) or obey: ask robots.txt first, and keep pauses.",
 )
 @click.option("--allow-failure", is_flag=True, help="Exit 0 with the failed answer.")
 @click.option("--fail-on-stale", is_flag=True, help="Exit 3 when an earlier snapshot stands in.")

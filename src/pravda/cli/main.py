@@ -14,6 +14,9 @@ COMMANDS = {
     "history": "List what is kept of a page, newest first.",
     "show": "Show everything that is known of one snapshot.",
     "cat": "Write one artifact of a snapshot, byte for byte.",
+    "diff": "Show what changed between two snapshots.",
+    "verify": "Check that everything kept is still there and unchanged.",
+    "du": "Show what the archive takes of the disk, and for which hosts.",
     "demo": "See fresh, stale and failed answers on a small site of our own.",
 }
 """Name of a command, which is its module's too → its line in `pravda --help`."""

@@ -18,6 +18,6 @@ def waiting(what: str, *, quiet: bool = False) -> Iterator[None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as progress:
         progress.add_task(safe(what, 60), total=None)
         yield

@@ -132,6 +132,10 @@ class Archive(Protocol):
         """An artifact's bytes, checked against their hash; None: the snapshot has no such artifact. Raises Damaged."""
         ...
 
+    def stream(self, snapshot: Snapshot, name: str) -> Iterator[bytes] | None:
+        """An artifact in pieces, all checked before the first; blocks. None: there is none. Raises Damaged."""
+        ...
+
     async def close(self) -> None:
         """Let go of everything."""
         ...

@@ -42,7 +42,9 @@ _BREAKING = frozenset(
     "menu nav ol optgroup option p pre search section select summary table tbody td textarea tfoot th "
     "thead tr ul xmp".split()
 )
-
+# Both are white space, so that folding drops them.
+_NEW_LINE, _SAME_LINE = "\x1e", "\x1f"
+_IN_A_LINE = frozenset({"button", "input", "option", "select", "td", "textarea", "th"})
 
 _Tree: TypeAlias = tuple[etree._Element | None, bool]
 """The root, and whether the parser gave up at one of its limits before the end."""
@@ -157,6 +159,14 @@ class Page:
         return fold(self.text) if self.is_text else ""
 
     @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """What a reader sees, a line for each block and table row; the lines as they stand where it is no HTML."""
+        if not self.is_html:
+            return tuple(self.text.splitlines()) if self.is_text else ()
+        flow = "" if self.root is None else _flow(self.root)
+        return tuple(line for part in flow.split(_NEW_LINE) if (line := fold(part)))
+
+    @cached_property
     def title(self) -> str:
         """The text of an HTML page's first title, white space folded; empty: none."""
         if not self.is_html:
@@ -254,12 +264,17 @@ def _parse(data: bytes, parser: etree.HTMLParser | etree.XMLParser) -> _Tree:
 
 
 def _seen(root: etree._Element) -> str:
-    """Give the text below an element that a reader sees; walks instead of recursing, since pages nest at will."""
+    """Give the text below an element that a reader sees."""
+    return fold(_flow(root))
+
+
+def _flow(root: etree._Element) -> str:
+    """Give that text with marks where lines break; walks instead of recursing, since pages nest at will."""
     parts: list[str] = []
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if element.tag in _BREAKING:
-            parts.append(" ")
+            parts.append(_SAME_LINE if element.tag in _IN_A_LINE else _NEW_LINE)
         if event == "end":
             if element is not root:
                 parts.append(element.tail or "")
@@ -267,7 +282,7 @@ def _seen(root: etree._Element) -> str:
             walker.skip_subtree()
         else:
             parts.append(element.text or "")
-    return fold("".join(parts))
+    return "".join(parts)
 
 
 def _is_unseen(element: etree._Element) -> bool:

@@ -23,6 +23,7 @@ _EXPIRED, _REVOKED, _HOST = frozenset({9, 10}), frozenset({23}), frozenset({0, 6
 
 CODES: dict[int, tuple[Reason, Phase]] = {
     pycurl.E_UNSUPPORTED_PROTOCOL: (Reason.MALFORMED_RESPONSE, Phase.RESPONSE),
+    pycurl.E_FAILED_INIT: (Reason.RESOURCE_EXHAUSTED, Phase.CONNECT),
     pycurl.E_URL_MALFORMAT: (Reason.DNS_NOT_FOUND, Phase.RESOLVE),
     pycurl.E_COULDNT_RESOLVE_PROXY: (Reason.LOCAL_PROXY, Phase.CONNECT),
     pycurl.E_COULDNT_RESOLVE_HOST: (Reason.DNS_SERVER_FAILURE, Phase.RESOLVE),
@@ -30,9 +31,14 @@ CODES: dict[int, tuple[Reason, Phase]] = {
     pycurl.E_FTP_WEIRD_SERVER_REPLY: (Reason.MALFORMED_RESPONSE, Phase.RESPONSE),
     pycurl.E_HTTP2: (Reason.MALFORMED_RESPONSE, Phase.RESPONSE),
     pycurl.E_PARTIAL_FILE: (Reason.EMPTY_RESPONSE, Phase.BODY),
+    pycurl.E_WRITE_ERROR: (
+        Reason.RESOURCE_EXHAUSTED,
+        Phase.BODY,
+    ),  # a callback of ours failed, not on purpose
     pycurl.E_OUT_OF_MEMORY: (Reason.RESOURCE_EXHAUSTED, Phase.CONNECT),
     pycurl.E_OPERATION_TIMEDOUT: (Reason.CONNECT_TIMEOUT, Phase.CONNECT),
     pycurl.E_SSL_CONNECT_ERROR: (Reason.TLS_ERROR, Phase.TLS),
+    pycurl.E_ABORTED_BY_CALLBACK: (Reason.RESOURCE_EXHAUSTED, Phase.CONNECT),
     pycurl.E_GOT_NOTHING: (Reason.EMPTY_RESPONSE, Phase.RESPONSE),
     pycurl.E_SEND_ERROR: (Reason.CONNECTION_RESET, Phase.RESPONSE),
     pycurl.E_RECV_ERROR: (Reason.CONNECTION_RESET, Phase.RESPONSE),
@@ -40,6 +46,11 @@ CODES: dict[int, tuple[Reason, Phase]] = {
     pycurl.E_SSL_CIPHER: (Reason.TLS_ERROR, Phase.TLS),
     pycurl.E_PEER_FAILED_VERIFICATION: (Reason.TLS_CERTIFICATE_UNTRUSTED, Phase.TLS),
     pycurl.E_BAD_CONTENT_ENCODING: (Reason.MALFORMED_RESPONSE, Phase.BODY),
+    pycurl.E_SEND_FAIL_REWIND: (Reason.CONNECTION_RESET, Phase.RESPONSE),
+    pycurl.E_SSL_CACERT_BADFILE: (
+        Reason.RESOURCE_EXHAUSTED,
+        Phase.TLS,
+    ),  # our own bundle is gone: never the source's
     pycurl.E_SSL_ISSUER_ERROR: (Reason.TLS_CERTIFICATE_UNTRUSTED, Phase.TLS),
     pycurl.E_SSL_INVALIDCERTSTATUS: (Reason.TLS_CERTIFICATE_REVOKED, Phase.TLS),
     92: (Reason.MALFORMED_RESPONSE, Phase.RESPONSE),  # CURLE_HTTP2_STREAM
@@ -47,6 +58,7 @@ CODES: dict[int, tuple[Reason, Phase]] = {
     96: (Reason.CONNECTION_RESET, Phase.CONNECT),  # CURLE_QUIC_CONNECT_ERROR
     97: (Reason.LOCAL_PROXY, Phase.CONNECT),  # CURLE_PROXY
     98: (Reason.CLIENT_CERTIFICATE_REQUIRED, Phase.TLS),  # CURLE_SSL_CLIENTCERT
+    99: (Reason.RESOURCE_EXHAUSTED, Phase.CONNECT),  # CURLE_UNRECOVERABLE_POLL
     100: (Reason.HEADERS_TOO_LARGE, Phase.RESPONSE),  # CURLE_TOO_LARGE
 }
 """CURLcode → the reason before complete headers, and the phase it belongs to."""

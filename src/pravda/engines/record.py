@@ -52,11 +52,6 @@ class Attempt:
     seen: set[tuple[str, str, str]] = field(default_factory=set)
     """(method, URL, cookies) of all hops: the same three again is a loop."""
 
-    @property
-    def last(self) -> Exchange | None:
-        """The exchange at hand."""
-        return self.exchanges[-1] if self.exchanges else None
-
 
 def observed(attempt: Attempt, engine: str, ended_at: datetime, seconds: float) -> Observed:
     """The evidence of an attempt that has ended, with its bytes."""

@@ -234,7 +234,7 @@ class Transfer:
         if head is None:
             return self._stop(Reason.MALFORMED_RESPONSE, "The answer has no valid status line.")
         seen.block.clear()
-        if 100 <= head.status < 200 and head.status != 101:  # RFC 9110 §15.2: interim, the final one follows
+        if 100 <= head.status < 200:  # RFC 9110 §15.2: interim, the final one follows
             seen.interim.append(raw)
             return None
         exchange.head = head
@@ -245,10 +245,12 @@ class Transfer:
 
     def _on_body(self, chunk: bytes) -> int | None:
         exchange = self._exchange
+        if exchange.head is None:  # after "101 Switching Protocols", which nobody asked for
+            return self._stop(Reason.EMPTY_RESPONSE, "Only an interim answer came, and then no HTTP.")
         self._seen.last_byte = self._loop.time()
         exchange.wire_bytes += len(chunk)
         try:
-            decoder = self._decoder or self._open_body()
+            decoder = self._decoder or self._open_body(exchange.head)
             if exchange.payload:
                 exchange.payload.write(chunk)
             if decoder.feed(chunk) and exchange.wire_bytes <= self._terms.max_bytes:
@@ -259,10 +261,9 @@ class Transfer:
         self._seen.stopped = True
         return -1
 
-    def _open_body(self) -> Decoder:
+    def _open_body(self, head: Head) -> Decoder:
         exchange = self._exchange
-        codings = exchange.head.values("content-encoding") if exchange.head else []
-        types = exchange.head.values("content-type") if exchange.head else []
+        codings, types = head.values("content-encoding"), head.values("content-type")
         exchange.content = self._terms.spool()
         if decoding.codings(codings) or "" in codings:
             exchange.payload = self._terms.spool()

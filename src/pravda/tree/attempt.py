@@ -147,7 +147,8 @@ def next_meta(source: Source, stored: StoredPage, evidence: Evidence, body: byte
         validators=evidence.validators,
         content_changed_at=old.content_changed_at if old and same else at,
         last_confirmed_at=at,
-        item_count=items,
+        # without a parser nobody counts anew, but what was counted in these very bytes still holds
+        item_count=old.item_count if old and same and source.parser is None else items,
         final_url=None if evidence.final_url == source.request.url.page else evidence.final_url,
         standing=old.standing if old else b"",
     )

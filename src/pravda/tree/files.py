@@ -212,13 +212,15 @@ def read_file(path: Path, limit: int) -> bytes | None:
         return None
     except OSError as problem:
         raise Unreadable(problem.strerror) from problem
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Unreadable("it is no file")
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unreadable("it is no file")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
-        except OSError as problem:
-            raise Unreadable(problem.strerror) from problem
+    except OSError as problem:
+        raise Unreadable(problem.strerror) from problem
+    finally:
+        os.close(descriptor)
     if len(data) > limit:
         raise Unreadable(f"it is longer than {limit:,} bytes")
     return data
