@@ -66,9 +66,14 @@ def killed(tree: Tree, prepare: Callable[[], None], patience: float) -> None:
             asyncio.run(for_ever(tree))
         finally:
             os._exit(1)
-    time.sleep(patience)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    deadline = time.monotonic() + patience
+    ended, status = os.waitpid(child, os.WNOHANG)
+    while not ended and time.monotonic() < deadline:
+        time.sleep(0.002)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the refresh broke before it was killed"
 
 
@@ -115,7 +120,7 @@ def main(folder: str, rounds: str, seed: str) -> None:
     tree = Tree(Path(folder))
     for name in ("replace", "fsync"):
         for number in range(1, 7):
-            killed(tree, at_call(name, number), 0.6)
+            killed(tree, at_call(name, number), 20)
             check(tree)
     pages = 0
     for _ in range(int(rounds)):

@@ -125,6 +125,7 @@ def test_random_answers(origin, reply):
         (R(b"200 OK", b"ok", b"X: " + b"x" * 1_000_000), ("down", "headers_too_large"), None),
         (R(b"200 OK", b"ok", b"Set-Cookie: a=" + b"x" * 90_000), ("live", None), b"ok"),
         (R(b"200 OK", b"ok", b"Content-Encoding: no-such"), ("live", None), b"ok"),
+        (b"\r\n\r\n" + R(b"200 OK", b"ok"), ("down", "malformed_response"), None),
         (R(b"600 Odd", b"ok"), ("partial", "unexpected_status"), b"ok"),
         (R(b"101 Switching", b"", b"Upgrade: x"), ("down", "empty_response"), None),
         (b"HTTP/1.1 101 Switching\r\n\r\nother protocol", ("down", "empty_response"), None),

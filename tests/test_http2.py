@@ -1,6 +1,7 @@
 """HTTP/2, against a server that really speaks it."""
 
 import asyncio
+from typing import Any
 
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
@@ -13,7 +14,7 @@ PAGE = b"<!doctype html><title>Two</title><h1>Two</h1>" + b"<p>evidence text</p>
 HEADERS = [(":status", "200"), ("content-type", "text/html"), ("x-twice", "1"), ("x-twice", "2")]
 
 
-def seen_from(answer: Answer, *paths: str, **fields: object) -> tuple[H2Origin, list[Look]]:
+def seen_from(answer: Answer, *paths: str, **fields: Any) -> tuple[H2Origin, list[Look]]:
     """The origin, and the looks at these paths one after the other."""
     with H2Origin(answer) as origin:
 

@@ -51,9 +51,11 @@ def test_plain_pages_are_asked_of_the_proxy(origin):
 def test_secure_pages_go_through_a_tunnel(secure):
     """The proxy's own answer is no part of the evidence; the certificate is the page's."""
     with Proxy(("127.0.0.1", secure.port)) as proxy:
-        seen = through(proxy, f"https://{HOST}/")
+        seen = through(proxy, f"https://{HOST}/", headers={"X-Mine": "secret"})
     assert (seen.outcome, seen.body) == (("live", None), BODY)
     assert proxy.log[0].startswith(b"CONNECT page.example:443 HTTP/1.1\r\n")
+    assert b"\r\nUser-Agent: pravda/test\r\n" in proxy.log[0]
+    assert b"X-Mine" not in proxy.log[0]
     assert b"X-From-Proxy" not in seen.kept["response"]
     assert seen.kept["request"] == secure.log[0]
     assert seen.response.tls is not None

@@ -1,11 +1,16 @@
 """What goes along when a redirect leads on: cookies, credentials, methods, bodies, validators."""
 
+import asyncio
+
 import pytest
 
-from pravda.core.evidence import Validators
-from pravda.core.ports import Held
+from pravda.core.evidence import Phase, Trouble, Validators
+from pravda.core.ports import Gate, Held, Order
+from pravda.core.request import Request
+from pravda.core.states import Reason
+from pravda.core.urls import URL
 from tests.certificates import authority
-from tests.looking import Look, look, looks
+from tests.looking import Look, engine, laid_out, look, looks
 from tests.origin import BODY, HT, Origin, R, header_of
 
 SECRETS = {"Authorization": "Bearer hush-hush", "X-Api-Key": "hush-hush", "X-Session-Token": "hush-hush"}
@@ -322,3 +327,59 @@ def test_a_304_is_an_answer_to_our_validators_only(origin):
     assert seen.response.status == 304
     assert seen.evidence.sent == Validators(etag='"v1"')
     assert seen.outcome == ("live", None)
+
+
+# the gate
+
+
+def through_gate(origin: Origin, gate: Gate) -> Look:
+    """The look at a page that redirects, with somebody at the gate."""
+
+    async def run() -> Look:
+        async with engine() as made:
+            request = Request.parse(origin.url("/a"))
+            order = Order(request=request, budget=10, gate=gate)
+            return laid_out(await made.observe(order), request)
+
+    origin.routes["/a"] = [R(b"302 Found", b"moved", b"Location: /end")]
+    return asyncio.run(run())
+
+
+def test_the_gate_is_asked_before_a_redirect_is_followed(origin):
+    """R-C6: a target that is refused is never asked for, and the redirect is the evidence."""
+
+    async def refuse(url: URL) -> Trouble:
+        return Trouble(reason=Reason.ROBOTS_DISALLOWED, phase=Phase.REDIRECT, detail=f"not {url.target}")
+
+    seen = through_gate(origin, refuse)
+    assert seen.outcome == ("blocked", "robots_disallowed")
+    assert (seen.failure.detail, seen.body, origin.targets()) == ("not /end", b"moved", ["/a"])
+
+
+def test_a_gate_that_lets_through_changes_nothing(origin):
+    """The redirect is followed as without it."""
+
+    async def allow(url: URL) -> Trouble | None:
+        return None
+
+    assert through_gate(origin, allow).outcome == ("live", None)
+
+
+def test_an_attempt_cancelled_at_the_gate_is_evidence(origin):
+    """What was seen before is kept."""
+
+    async def give_up(url: URL) -> None:
+        raise asyncio.CancelledError
+
+    seen = through_gate(origin, give_up)
+    assert (seen.outcome, seen.body) == (("partial", "cancelled"), b"moved")
+
+
+def test_a_gate_that_breaks_leaves_nothing_open(origin):
+    """A fault in our own code is no evidence: it passes through, and the bodies are let go of."""
+
+    async def fail(url: URL) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        through_gate(origin, fail)

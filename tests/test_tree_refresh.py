@@ -302,7 +302,8 @@ def test_damaged_metadata_costs_one_source_one_request(tmp_path: Path, damage: b
     world.path("a.state.json").write_bytes(damage)
     world.clock.advance(hours=6)
     run = world.run(by_host({"one.example": TAGGED, "two.example": NOT_MODIFIED}))
-    assert [order.held is None for order in world.engine.orders[-2:]] == [True, False]
+    bare = {order.request.url.host: order.held is None for order in world.engine.orders[-2:]}
+    assert bare == {"one.example": True, "two.example": False}
     assert [result.outcome for result in run.results] == [Outcome.UNCHANGED, Outcome.UNCHANGED]
     assert (run.exit_code, run.changed) == (0, 0)
     assert world.meta()["etag"] == '"a"'
@@ -449,6 +450,30 @@ def test_the_parsers_word(tmp_path: Path):
         f"{REJECTED} 2 items, at least 3 are demanded",
     )
     assert world.tracked() == {}
+
+
+def test_what_a_parser_says_cannot_forge_a_line(tmp_path: Path):
+    """The verdict that goes to the archive has the parser's words on one printable line."""
+    details: list[str] = []
+
+    async def keep(attempt: Attempt) -> None:
+        assert attempt.verdict is not None
+        assert attempt.verdict.failure is not None
+        details.append(attempt.verdict.failure.detail)
+
+    World(tmp_path, page(LIST + b"boom"), text=PARSED).one(keeper=keep)
+    assert details == [f"{REJECTED} RuntimeError: boom ::error::forged"]
+
+
+def test_a_count_outlives_its_parser(tmp_path: Path):
+    """Without a parser the count of the same bytes stays, and new bytes have none."""
+    world = World(tmp_path, TAGGED, text=PARSED)
+    world.one()
+    world.sources = sources(ONE)
+    assert world.one().outcome is Outcome.UNCHANGED
+    assert world.meta()["itemCount"] == 2
+    world.one(page(OTHER))
+    assert world.meta()["itemCount"] is None
 
 
 def test_a_parsers_own_rejection(tmp_path: Path):
@@ -963,14 +988,16 @@ def test_leftovers_of_a_killed_run_are_swept(tmp_path: Path):
 
 
 def test_a_run_that_is_cut_short(tmp_path: Path):
-    """A cancelled run records what its engine saw, lets the lock go, and is over."""
-    world = World(tmp_path, TAGGED)
+    """A cancelled run records what its engine saw, asks for nothing more, and lets the lock go."""
+    world = World(tmp_path, TAGGED, text=two("one.example", "one.example"))
     began = asyncio.Event()
+    asked: list[str] = []
 
     class Slow:
         name = "http"
 
         async def observe(self, order: Order) -> Observed:
+            asked.append(order.request.url.target)
             try:
                 began.set()
                 await asyncio.sleep(60)
@@ -982,8 +1009,6 @@ def test_a_run_that_is_cut_short(tmp_path: Path):
             """Nothing to let go of."""
 
     async def cut_short() -> None:
-        task = asyncio.create_task(asyncio.to_thread(lambda: None))
-        await task
         runner = asyncio.create_task(world.refreshed(engine=Slow()))
         await began.wait()
         runner.cancel()
@@ -991,6 +1016,7 @@ def test_a_run_that_is_cut_short(tmp_path: Path):
             await runner
 
     asyncio.run(cut_short())
+    assert asked == ["/a"]
     assert world.state()["reason"] == "cancelled"
     assert world.state()["consecutiveFailures"] == 0
     with world.tree.locked(START):

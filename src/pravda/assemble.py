@@ -3,6 +3,9 @@
 import asyncio
 import ssl
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,9 +20,21 @@ from pravda.capture import Pravda
 from pravda.core.addresses import AddressPolicy
 from pravda.core.hosts import MemoryBook
 from pravda.core.mistake import BadRequest
+from pravda.core.ports import Engine
 from pravda.engines.http import HttpEngine, HttpOptions
-from pravda.engines.polite import PoliteEngine, PoliteOptions
+from pravda.engines.polite import HostOptions, OnChallenge, PoliteEngine, PoliteOptions
+from pravda.engines.routes import Routes, WithoutRobots
+from pravda.parsing.runner import Runner
+from pravda.parsing.values import Job
 from pravda.settings import Settings, load
+from pravda.tree.attempt import Parsed
+from pravda.tree.book import TreeBook
+from pravda.tree.files import Tree
+from pravda.tree.keeper import Keeper, KeptEngine
+from pravda.tree.layout import SOURCES
+from pravda.tree.run import DEFAULT_MAX_BYTES, ParserInput, ParserRunner, Run
+from pravda.tree.sources import RobotsMode, Source, Sources
+from pravda.tree.sources_file import load_sources
 
 _PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 
@@ -51,19 +66,10 @@ def open(settings: Settings | None = None, *, typed_host: str | None = None, **o
     policy = AddressPolicy.parse(chosen.allow_addresses)
     if typed_host:
         policy = policy.with_host(typed_host)
-    proxy, bundle = _proxy(chosen), _ca_bundle(chosen.ca_bundle)
-    archive = LocalArchive.open(chosen.home, Limits(most=chosen.max_bytes, spare=chosen.min_free_bytes))
+    options = _http_options(chosen, policy)
+    archive = _archive(chosen)
     clock = SystemClock()
-    options = HttpOptions(
-        user_agent=chosen.user_agent,
-        policy=policy,
-        proxy=proxy,
-        ca_file=bundle,
-        spool_folder=chosen.home / "tmp",
-        spool_memory=chosen.spool_memory,
-        connections=chosen.connections,
-    )
-    engine = HttpEngine(options, clock)
+    engine = HttpEngine(replace(options, spool_folder=chosen.home / "tmp"), clock)
     return Pravda(
         engine=engine,
         polite=PoliteEngine(
@@ -83,6 +89,125 @@ def open_blocking(
 ) -> BlockingPravda:
     """As `open`, for code that does not await."""
     return BlockingPravda(lambda: open(settings, typed_host=typed_host, **overrides))
+
+
+@asynccontextmanager
+async def open_tree(
+    root: Path,
+    *,
+    user_agent: str | None = None,
+    archive: bool = False,
+    settings: Settings | None = None,
+    **overrides: object,
+) -> AsyncIterator[Run]:
+    """What a refresh of the tree in a folder needs; `user_agent` stands for what the tree and the settings say.
+
+    With `archive` every attempt is kept there too. Raises BadRequest for sources, parsers and settings that cannot be
+    used, and ArchiveUnavailable, all before anything is asked.
+    """
+    chosen = settings or load(user_agent=user_agent, **overrides)
+    async with AsyncExitStack() as opened:
+        runner = opened.enter_context(Runner(root))
+        sources = load_sources(root / SOURCES, _parser_problem(runner))
+        agent = user_agent or sources.agent(chosen.user_agent)
+        tree, clock = Tree(root), SystemClock()
+        book = TreeBook(tree, clock)
+        polite = _polite(sources, replace(_http_options(chosen), user_agent=agent), book, clock)
+        opened.push_async_callback(polite.close)
+        keeper = None
+        if archive:
+            kept = _archive(chosen)
+            opened.push_async_callback(kept.close)
+            keeper = Keeper(kept, new_id)
+        yield Run(
+            tree=tree,
+            sources=sources,
+            clock=clock,
+            engine_for=_engines(polite, keeper),
+            parser=_parsers(runner, clock),
+            book=book,
+            keeper=keeper,
+            timeouts=chosen.timeouts,
+            max_bytes=min(chosen.max_body_bytes, DEFAULT_MAX_BYTES),
+        )
+
+
+def _polite(sources: Sources, options: HttpOptions, book: TreeBook, clock: SystemClock) -> PoliteEngine:
+    """One engine for all hosts of a tree, so that each is asked by one request at a time."""
+    of_hosts = {
+        host.name: HttpEngine(replace(options, proxy=host.proxy), clock)
+        for host in sources.hosts
+        if host.proxy
+    }
+    usual = PoliteOptions(user_agent=options.user_agent)
+    hosts = {
+        host.name: HostOptions(
+            gap=host.gap,
+            robots_on_challenge=OnChallenge.ASSUME_ALLOWED if host.assume_allowed else OnChallenge.REFUSE,
+            note=host.note or "",
+        )
+        for host in sources.hosts
+    }
+    gap = usual.gap if sources.host_gap is None else sources.host_gap
+    routes = Routes(HttpEngine(options, clock), of_hosts)
+    return PoliteEngine(routes, book, clock, asyncio.sleep, replace(usual, gap=gap, hosts=hosts))
+
+
+def _engines(polite: PoliteEngine, keeper: Keeper | None) -> Callable[[Source], Engine]:
+    engines: dict[RobotsMode, Engine] = {
+        RobotsMode.OBEY: polite,
+        RobotsMode.IGNORE: WithoutRobots(polite),
+    }
+    if keeper:
+        engines = {mode: KeptEngine(engine, keeper) for mode, engine in engines.items()}
+    return lambda source: engines[source.robots]
+
+
+def _parsers(runner: Runner, clock: SystemClock) -> ParserRunner:
+    async def parse(page: ParserInput) -> Parsed:
+        assert page.source.parser is not None  # else it is not asked
+        job = Job(
+            source_id=page.source.id,
+            parser=page.source.parser,
+            body=page.body,
+            url=page.final_url,
+            charset=page.charset,
+            captured_at=page.captured_at,
+            now=clock.now(),
+        )
+        parsing = await asyncio.to_thread(runner.run, job)
+        return Parsed(
+            items=None if parsing.items is None else len(parsing.items),
+            problem=parsing.problem.detail if parsing.problem else None,
+        )
+
+    return parse
+
+
+def _parser_problem(runner: Runner) -> Callable[[str], str | None]:
+    def problem(name: str) -> str | None:
+        nothing = datetime.fromtimestamp(0, UTC)
+        job = Job(
+            source_id="", parser=name, body=b"", url="", charset="utf-8", captured_at=nothing, now=nothing
+        )
+        return runner.problem_of(job)
+
+    return problem
+
+
+def _archive(settings: Settings) -> LocalArchive:
+    return LocalArchive.open(settings.home, Limits(most=settings.max_bytes, spare=settings.min_free_bytes))
+
+
+def _http_options(settings: Settings, policy: AddressPolicy | None = None) -> HttpOptions:
+    return HttpOptions(
+        user_agent=settings.user_agent,
+        policy=policy or AddressPolicy.parse(settings.allow_addresses),
+        proxy=_proxy(settings),
+        ca_file=_ca_bundle(settings.ca_bundle),
+        spool_memory=settings.spool_memory,
+        connections=settings.connections,
+    )
 
 
 def _proxy(settings: Settings) -> str | None:

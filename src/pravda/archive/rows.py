@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pravda.archive.statements import named
 from pravda.core.digest import canonical, sha256
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Query
-from pravda.core.wire import snapshot_from_json, snapshot_to_json
+from pravda.core.wire import snapshot_from_json, snapshot_to_json, time_text
 from pravda.errors import Damaged
 
 Cell = str | int | bytes | None
@@ -81,14 +81,15 @@ def snapshot_of(snapshot_id: str, captured_at: str, hashed: str, document: str) 
             raise _damaged(
                 snapshot_id, "changed: its facts no longer have the hash under which they were stored"
             )
-        snapshot = snapshot_from_json(json.loads(document))
-        moment = datetime.fromisoformat(captured_at)
-    except (ValueError, RecursionError) as problem:
+        facts = json.loads(document)
+        # the document's times end at milliseconds; order and cursors need the rest
+        told, facts["captured_at"] = facts["captured_at"], captured_at
+        snapshot = snapshot_from_json(facts)
+    except (ValueError, LookupError, TypeError, RecursionError) as problem:
         raise _damaged(snapshot_id, f"unreadable: {problem}") from problem
-    # the document's times end at milliseconds; order and cursors need the rest
-    if snapshot.id != snapshot_id or snapshot.captured_at != _milliseconds(moment):
+    if snapshot.id != snapshot_id or told != time_text(snapshot.captured_at):
         raise _damaged(snapshot_id, "changed: its columns no longer say what its facts say")
-    return replace(snapshot, evidence=replace(snapshot.evidence, captured_at=moment))
+    return snapshot
 
 
 def answers(snapshot: Snapshot, query: Query) -> bool:
@@ -100,10 +101,6 @@ def answers(snapshot: Snapshot, query: Query) -> bool:
         and query.key in (None, asked.key and plain(asked.key))
         and query.state in (None, snapshot.state)
     )
-
-
-def _milliseconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _damaged(snapshot_id: str, what: str) -> Damaged:

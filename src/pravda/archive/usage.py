@@ -71,7 +71,7 @@ def usage(home: Path, most_hosts: int = 10) -> Usage:
     reader = open_reader(catalog)
     try:
         ((snapshots, artifacts, content, inline, distinct),) = reader.rows(_SQL["totals"], {})
-        hosts = _hosts(reader)
+        hosts = list(_hosts(reader))
     finally:
         reader.close()
     folders = Blobs(home)

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 
 from pravda.assemble import open as open_pravda
 from pravda.cli import options
+from pravda.cli.batch import Plan, capture_list
 from pravda.cli.bytes import copy
 from pravda.cli.report import answer_lines
 from pravda.cli.trouble import Stop, told
@@ -29,13 +32,35 @@ When the page is not usable and --max-stale-age is given, the newest usable snap
 Exit codes: 0 fresh, reused or stale; 2 bad request; 3 stale with --fail-on-stale; 10 blocked; 11 gone;
 12 down; 13 partial; 14 our own fault; 20 the archive cannot keep the attempt; 130 interrupted.
 
+With --from, a list is captured: one URL a line, blank lines and lines that begin with # are passed over. Each page
+gives a line on stdout as soon as it is done, bad lines are named on stderr, and the exit code is the highest of all (2
+for a bad line). Hosts of a list may not be private ones, and a Retry-After holds for all lines of its host.
+
 Durations are seconds, or as "90s", "36h", "7d", "P7D"."""
 
 
 @click.command(
     "capture", help=_HELP, short_help="Capture a page now and answer with the best evidence allowed."
 )
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option("--from", "list_file", metavar="FILE|-", help="Capture every URL of a list, one a line.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="How many pages of a list are captured at once.",
+)
+@click.option(
+    "--per-host",
+    type=click.IntRange(1, 1000),
+    default=2,
+    show_default=True,
+    help="How many of them from one host.",
+)
+@click.option(
+    "--from-line", type=click.IntRange(1), default=1, metavar="LINE", help="Go on with this line of the list."
+)
 @click.option("--method", help="GET (default; POST with --data), POST, PUT, PATCH, DELETE, OPTIONS, QUERY.")
 @click.option(
     "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="A header to send; repeatable."
@@ -88,8 +113,12 @@ Durations are seconds, or as "90s", "36h", "7d", "P7D"."""
 @options.as_json
 @options.home
 def command(
-    url: str,
+    url: str | None,
     *,
+    list_file: str | None,
+    concurrency: int,
+    per_host: int,
+    from_line: int,
     home: Path | None,
     as_json: bool,
     quiet: bool,
@@ -100,6 +129,22 @@ def command(
 ) -> None:
     """Read the request, run it, print the answer, exit with its code."""
     with told():
+        if list_file is not None:
+            plan = Plan(
+                concurrency=concurrency,
+                per_host=per_host,
+                first_line=from_line,
+                as_json=as_json,
+                quiet=quiet,
+                exit_code=partial(_exit_code, allow_failure=allow_failure, fail_on_stale=fail_on_stale),
+            )
+            _check_list(url, list_file, output, given)
+            fields = _fields(**given)  # type: ignore[arg-type]  # click's values, by the options above
+            Request.parse("https://example.org/", **fields)  # a mistake in them would be one in every line
+            code = asyncio.run(capture_list(list_file, fields, plan, home))
+            click.get_current_context().exit(code)
+        if url is None:
+            raise BadRequest("url", "is missing; name a page, or a list of them with --from")
         _check_output(output, as_json=as_json)
         typed, fields = typed_url(url), _fields(**given)  # type: ignore[arg-type]  # click's values, by the options above
         Request.parse(url, **fields)  # before a folder is made for the archive
@@ -110,6 +155,17 @@ def command(
     click.get_current_context().exit(
         _exit_code(answer, allow_failure=allow_failure, fail_on_stale=fail_on_stale)
     )
+
+
+def _check_list(url: str | None, list_file: str, output: str | None, given: Mapping[str, object]) -> None:
+    if url is not None:
+        raise BadRequest("from", "is a list of URLs; name none beside it")
+    if output is not None:
+        raise BadRequest("output", "takes one page; the pages of a list are in the archive, see `pravda cat`")
+    if given["key"] is not None:
+        raise BadRequest("key", "would make all pages of a list one")
+    if list_file == "-" and "-" in (given["expect_file"], str(given["data"] or "").removeprefix("@")):
+        raise BadRequest("from", "- would read stdin, which another option reads too")
 
 
 def _check_output(output: str | None, *, as_json: bool) -> None:

@@ -15,15 +15,18 @@ Show = Callable[[int, int | None, str], None]
 class Bar:
     """Progress on stderr; lines for stdout pass through `say`, so that the two do not mix on one screen."""
 
-    def __init__(self, show: Show, say: Callable[[str], None]) -> None:
-        self.show, self.say = show, say
+    def __init__(self, show: Show | None, say: Callable[[str], None]) -> None:
+        self.live = show is not None
+        """Whether anybody sees it."""
+        self.show = show or _nothing
+        self.say = say
 
 
 @contextmanager
 def bar(what: str, *, quiet: bool = False) -> Iterator[Bar]:
     """A bar that leaves nothing behind; without a terminal `show` does nothing."""
     if quiet or not sys.stderr.isatty():
-        yield Bar(lambda done, whole, note: None, click.echo)
+        yield Bar(None, click.echo)
         return
     # heavy, and only a person who waits at a terminal needs it
     from rich.console import Console
@@ -55,3 +58,7 @@ def bar(what: str, *, quiet: bool = False) -> Iterator[Bar]:
             progress.update(task, completed=done, total=whole, description=safe(f"{what} {note}", 60))
 
         yield Bar(show, say)
+
+
+def _nothing(done: int, whole: int | None, note: str) -> None:
+    """Nobody looks."""

@@ -59,6 +59,11 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
+def html_bytes(text: str) -> bytes:
+    """An HTML page's text as a parser takes it that is told UTF-8 and would stop at `</html>`."""
+    return _as_utf8(_without_early_ends(text))
+
+
 class Page:
     """A body and what can be read out of it; nothing in here raises but `json`."""
 
@@ -147,7 +152,7 @@ class Page:
             return None, False
         if self.is_xml:
             return _parse_xml(_as_utf8(self.text))
-        data = _as_utf8(_without_early_ends(self.text))
+        data = html_bytes(self.text)
         root, cut = _parse_html(data, deep=False)
         return _parse_html(data, deep=True) if cut else (root, cut)
 

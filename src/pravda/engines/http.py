@@ -176,6 +176,7 @@ class HttpEngine:
         handle.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
         handle.setopt(pycurl.PROXY, options.proxy or "")  # empty: nor are the environment's proxies asked
         handle.setopt(pycurl.NOPROXY, "")
+        handle.setopt(pycurl.USERAGENT, options.user_agent)  # to the proxy, where a tunnel is asked for
         handle.setopt(pycurl.OPT_CERTINFO, 1)
         if options.ca_file:
             handle.setopt(pycurl.CAINFO, str(options.ca_file))

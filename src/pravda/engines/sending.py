@@ -14,17 +14,13 @@ from pravda.core.urls import URL
 _BODY_HEADERS = frozenset({"content-type", "content-encoding", "content-language", "content-location"})
 _UNCONDITIONAL = Validators()
 
-# what libcurl sends at most; it would leave cookies out without a word
-_MOST_COOKIES, _COOKIE_BYTES, _HEADER_BYTES = 150, 8000, 900_000
+_HEADER_BYTES = 900_000  # what libcurl sends at most, its own headers left out
 
 
 def refuse_oversized(request: Request) -> None:
-    """Raise BadRequest for more headers or cookies than one request carries."""
+    """Raise BadRequest for more headers than one request carries."""
     if sum(len(name) + len(value) + 4 for name, value in request.headers) > _HEADER_BYTES:
         raise BadRequest("headers", f"are more than {_HEADER_BYTES:,} bytes together")
-    size = sum(len(name) + len(value) + 3 for name, value in request.cookies)
-    if len(request.cookies) > _MOST_COOKIES or size > _COOKIE_BYTES:
-        raise BadRequest("cookies", f"are more than {_MOST_COOKIES} or {_COOKIE_BYTES:,} bytes together")
 
 
 def set_cookies(handle: pycurl.Curl, request: Request) -> None:

@@ -103,6 +103,8 @@ class _Seen:
     """TLS version and cipher; None: none was made, for this connection was open already or is not secure."""
     certificate_asked: bool = False
     """The server wanted a client certificate."""
+    tunnel_asked: bool = False
+    """The proxy was reached and asked for a way to the host."""
     stopped: bool = False
     """A callback ended the transfer on purpose."""
     last_byte: float = 0.0
@@ -210,9 +212,9 @@ class Transfer:
         if kind == _TEXT:
             self._seen.handshake = handshake(data) or self._seen.handshake
             self._seen.certificate_asked |= asks_for_certificate(data)
-        elif kind == _HEADER_OUT and not data.startswith(
-            b"CONNECT "
-        ):  # what is said to a proxy is not the request
+        elif kind == _HEADER_OUT and data.startswith(b"CONNECT "):
+            self._seen.tunnel_asked = True  # said to the proxy, and no part of the request
+        elif kind == _HEADER_OUT:
             self._exchange.request_head += data  # a large head goes out in pieces
 
     def _on_header(self, line: bytes) -> int | None:
@@ -294,7 +296,7 @@ class Transfer:
         if now >= terms.deadline:
             budget = "total"
         detail = f"The budget `{budget}` ran out in phase {phase}."
-        if phase is Phase.CONNECT and terms.through_proxy and not self._handle.getinfo(pycurl.CONNECT_TIME):
+        if phase is Phase.CONNECT and terms.through_proxy and not self._seen.tunnel_asked:
             reason, detail = Reason.LOCAL_PROXY, f"The proxy did not answer: {detail}"
         self._trouble(reason, detail, Ending.TIMED_OUT)
         if phase is Phase.CONNECT and not terms.through_proxy and not self._seen.opened:

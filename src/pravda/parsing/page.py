@@ -3,10 +3,11 @@
 from datetime import datetime
 from functools import cached_property
 
-from lxml import etree
+from lxml import etree, html
 
 from pravda.core.text import Page as Document
-from pravda.core.urls import BadURL, whatwg_href
+from pravda.core.text import html_bytes
+from pravda.core.urls import whatwg_href
 
 
 class NoDocument(ValueError):
@@ -17,7 +18,14 @@ class Page:
     """The bytes of a page, and what can be read out of them; nothing is asked for."""
 
     def __init__(
-        self, body: bytes, *, url: str, charset: str, captured_at: datetime, now: datetime, source_id: str = ""
+        self,
+        body: bytes,
+        *,
+        url: str,
+        charset: str,
+        captured_at: datetime,
+        now: datetime,
+        source_id: str = "",
     ) -> None:
         self.bytes = body
         """As served, content coding removed."""
@@ -41,14 +49,24 @@ class Page:
         return self._read.text
 
     @cached_property
-    def document(self) -> etree._Element:
-        """The root element: as HTML, unless the bytes show themselves to be XML; raises NoDocument."""
-        read = self._read
-        if not read.is_xml and not read.is_html:
-            read = Document(self.bytes, content_type="text/html", charset=self.charset, final_url=self.url)
-        if read.root is None:
+    def document(self) -> html.HtmlElement:
+        """The root element of an HTML page, with `cssselect` and `text_content`; raises NoDocument."""
+        data = html_bytes(self.text)
+        try:
+            root = etree.fromstring(data, _html_parser())
+        except (etree.LxmlError, SyntaxError, ValueError):
+            root = None
+        if not isinstance(root, html.HtmlElement):
             raise NoDocument("the page holds no element")
-        return read.root
+        return root
+
+    @property
+    def xml(self) -> etree._Element:
+        """The root element of an XML page; raises NoDocument."""
+        root = Document(self.bytes, content_type="application/xml", charset=self.charset).root
+        if root is None:
+            raise NoDocument("the page holds no element")
+        return root
 
     @property
     def json(self) -> object:
@@ -60,4 +78,8 @@ class Page:
         return whatwg_href(link, self.url)
 
 
-__all__ = ["BadURL", "NoDocument", "Page"]
+def _html_parser() -> html.HTMLParser:
+    # huge_tree lifts the limit of 256 levels, at which pages of today are cut without a word
+    return html.HTMLParser(
+        encoding="utf-8", recover=True, no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
+    )

@@ -1,5 +1,6 @@
 """What goes into a parser and what comes out of it."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -115,9 +116,13 @@ class Parsing:
     """What the parser printed, its beginning."""
 
 
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
+
+
 def failure(trouble: Trouble, detail: str, traceback: str = "", said: str = "") -> Parsing:
     """A parser's failure."""
-    words = " ".join(detail[:4000].split())[:1000]
+    # an address in memory is another one in every run, and a build's bytes are not
+    words = _ADDRESS.sub("0x...", " ".join(detail[:4000].split())[:1000])
     return Parsing(
         items=None,
         problem=Problem(trouble=trouble, detail=words, traceback=traceback[-20_000:]),

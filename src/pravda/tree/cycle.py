@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TypeVar
 
 from pravda.core.classify import classify, subject_of
@@ -163,22 +164,39 @@ class Cycle:
         body = attempt.observed.contents.get("body")
         data = body.read(self._run.max_bytes) if body else b""
         verdict, items = await self._judged(ready, attempt.observed.evidence, data)
-        told = [*ready.warnings, *await self._kept(replace(attempt, verdict=verdict))]
+        told = (*ready.warnings, *await self._kept(replace(attempt, verdict=verdict)))
+        evidence, started = attempt.observed.evidence, attempt.started
+        return await _in_thread(
+            lambda: self._write_down(replace(ready, warnings=told), evidence, verdict, items, data, started)
+        )
+
+    def _write_down(
+        self,
+        ready: _Ready,
+        evidence: Evidence,
+        verdict: Verdict,
+        items: int | None,
+        data: bytes,
+        started: datetime,
+    ) -> SourceResult:
+        """Store a page that is accepted and record the attempt, also when storing fails."""
         stored = _Stored()
         if verdict.failure is None:
-            new = law.next_meta(ready.source, ready.stored, attempt.observed.evidence, data, items)
             try:
-                stored = await _in_thread(lambda: self._store(ready, new, attempt.observed.evidence, data))
+                stored = self._store(
+                    ready, law.next_meta(ready.source, ready.stored, evidence, data, items), data
+                )
             except OSError as problem:
                 words = f"The page could not be stored: {problem.strerror or problem}."
                 verdict = law.unstored_verdict(verdict, storage_reason(problem), words)
-        record = law.next_state(
-            ready.source, ready.state, attempt.observed.evidence, verdict, attempt.started
-        )
-        told += await _in_thread(lambda: self._record(ready.state, record))
-        result = _result(ready, attempt.observed.evidence, verdict, items, stored, record, tuple(told))
+        record = law.next_state(ready.source, ready.state, evidence, verdict, started)
+        result = _result(ready, evidence, verdict, items, stored, record)
         host = self._run.sources.host(ready.source.request.url.hostname)
-        return replace(result, proxied=result.asked and host is not None and host.proxy is not None)
+        return replace(
+            result,
+            proxied=result.asked and host is not None and host.proxy is not None,
+            warnings=result.warnings + self._record(ready.state, record),
+        )
 
     async def _judged(self, ready: _Ready, evidence: Evidence, data: bytes) -> tuple[Verdict, int | None]:
         """The verdict with the parser's word, and the number of items."""
@@ -188,7 +206,7 @@ class Cycle:
 
         def judge() -> Verdict:
             if confirmed:
-                return classify(evidence, confirmed.subject, expect=expect, judge_drop=False)
+                return classify(evidence, confirmed.subject, expect=expect)
             previous = held.previous(expect) if held else None
             return classify(evidence, subject_of(evidence, data), expect=expect, previous=previous)
 
@@ -224,7 +242,7 @@ class Cycle:
             return (warning("not_archived", str(problem)),)
         return ()
 
-    def _store(self, ready: _Ready, new: Meta, evidence: Evidence, data: bytes) -> _Stored:
+    def _store(self, ready: _Ready, new: Meta, data: bytes) -> _Stored:
         """Write what has changed; raises OSError."""
         source, old, tree = ready.source, ready.stored.meta, self._run.tree
         same_bytes = ready.stored.body_hash == new.content_hash
@@ -266,9 +284,8 @@ def _result(
     items: int | None,
     stored: _Stored,
     record: SourceState,
-    warnings: tuple[Note, ...],
 ) -> SourceResult:
-    failure, source = verdict.failure, ready.source
+    failure, source, warnings = verdict.failure, ready.source, ready.warnings
     asked = law.was_asked(evidence)
     if failure:
         outcome, note = law.outcome_of_failure(failure), law.note_of(evidence, failure)
