@@ -34,7 +34,7 @@ async def main(folder, url):
     run = Run(
         tree=Tree(Path(folder)), sources=parse_sources(text.encode()), clock=clock, engine_for=lambda _: engine
     )
-    input()
+    input("ready\\n")
     try:
         result = await refresh(run)
         print(json.dumps(result.to_json()["results"][0]["result"]))
@@ -63,6 +63,9 @@ def test_two_processes_make_one_request(tmp_path: Path):
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
             for _ in range(2)
         ]
+        for process in both:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
         for process in both:
             assert process.stdin
             process.stdin.write("go\n")

@@ -98,7 +98,7 @@ def test_metadata_that_exists_keeps_its_shape():
     )
 
 
-def test_last_confirmation_is_adopted():
+def test_last_confirmation_is_adopted(tmp_path: Path):
     """Where metadata has no `lastConfirmedAt`, that of an old state file is taken; its own null is not replaced."""
     state = b'{"lastConfirmedAt": "2026-02-01T00:00:00.000Z"}'
     adopted = read_meta("a", OLD.encode(), state)
@@ -110,6 +110,10 @@ def test_last_confirmation_is_adopted():
         assert meta is not None
         assert meta.last_confirmed_at is None
         assert meta.fresh_at == START
+    tree = a_tree(tmp_path)
+    (tree.folder / "a.meta.json").write_text(OLD)
+    (tree.folder / "a.state.json").write_bytes(state)
+    assert tree.page("a", "html").meta == adopted
     own = read_meta("a", OLD.replace('"note"', '"lastConfirmedAt": null, "note"').encode(), state)
     assert own is not None
     assert own.last_confirmed_at is None

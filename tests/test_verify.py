@@ -8,9 +8,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,18 +27,19 @@ from pravda.archive.usage import HostUsage, usage
 from pravda.archive.verify import Counts, verify
 from pravda.cli.main import cli
 from pravda.core.outcome import Snapshot
+from pravda.core.ports import Contents
 from pravda.core.states import Exit
 from pravda.engines.spool import Bytes
 from pravda.errors import ArchiveUnavailable, NotFound
 from tests.disks import read_only, small_disk
-from tests.factories import NOON, PAGE, a_snapshot, new_id
+from tests.factories import NOON, PAGE, a_snapshot
 
 OLD = 2 * 3600.0  # seconds
 LARGE = b"x" * 20_000
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def keep(home: Path, *snapshots: tuple[Snapshot, dict]) -> list[Snapshot]:
+def keep(home: Path, *snapshots: tuple[Snapshot, dict[str, Contents]]) -> list[Snapshot]:
     """Keep snapshots in order."""
 
     async def run() -> None:
@@ -94,7 +96,12 @@ def age(path: Path, seconds: float = OLD) -> Path:
 def tamper(home: Path, *statements: str) -> None:
     """Change rows as only somebody who bypasses the archive can."""
     with closing(sqlite3.connect(home / "catalog.sqlite3", isolation_level=None)) as connection:
-        for trigger in ("snapshots_keep_values", "snapshots_keep_rows", "artifacts_keep_values", "artifacts_keep_rows"):
+        for trigger in (
+            "snapshots_keep_values",
+            "snapshots_keep_rows",
+            "artifacts_keep_values",
+            "artifacts_keep_rows",
+        ):
             connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
         for statement in statements:
             connection.execute(statement)
@@ -151,46 +158,40 @@ def test_damaged_blobs_have_words_of_their_own(home, kept, damage, harm):
     assert "1 damaged: these bytes and rows are not handed out" in result.output
 
 
-_AS_ANOTHER = """
-import sys
-from pathlib import Path
-from pravda.archive.verify import verify
-for found in verify(Path(sys.argv[1])):
-    print(found.harm, found.name)
-"""
-
-
-def test_an_unreadable_blob(home, kept):
-    """W-I6: a blob that this user may not read is unreadable, another word than changed; a repair leaves it there."""
-    unreadable, changed = blob(home, kept[0]), blob(home, kept[2])
-    flip(changed)
-    unreadable.chmod(0)
+@contextmanager
+def as_an_ordinary_user(home: Path) -> Iterator[None]:
+    """The archive's folder belongs to a user who is not root, and so does what is done with it."""
     if os.geteuid() != 0:
-        assert {found.harm for found in look(home, repair=True)} == {Harm.UNREADABLE, Harm.CHANGED}
-        assert unreadable.exists()
+        yield
         return
-    copy = Path("/tmp") / f"pravda-{new_id()}"  # a place that any user can enter
-    shutil.copytree(home, copy)
+    for path in (home.parent, home, *home.rglob("*")):
+        os.chown(path, 65_534, 65_534)
+    os.seteuid(65_534)
     try:
-        for path in (copy, *copy.rglob("*")):
-            os.chown(path, 65_534, 65_534)
-        done = subprocess.run(
-            [sys.executable, "-c", _AS_ANOTHER, str(copy)],
-            user=65_534, group=65_534, cwd="/", env=_for_another(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if "Permission denied" in done.stderr or "No module named" in done.stderr:
-            pytest.skip("another user cannot run this interpreter")
-        assert done.stderr == ""
-        assert set(done.stdout.splitlines()) == {
-            f"unreadable {kept[0].evidence.artifacts[0].sha256}",
-            f"changed {kept[2].evidence.artifacts[0].sha256}",
-        }
+        yield
     finally:
-        shutil.rmtree(copy)
+        os.seteuid(0)
 
 
-def _for_another() -> dict[str, str]:
-    return {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *filter(None, sys.path)]), "HOME": "/"}
+def test_an_unreadable_blob(kept, home):
+    """W-I6: a blob that this user may not read is unreadable, another word than changed; it is not handed out either."""
+    with tempfile.TemporaryDirectory() as folder:  # a place that any user can enter, which pytest's is not
+        copy = Path(folder) / "home"
+        shutil.copytree(home, copy)
+        unreadable, changed = blob(copy, kept[0]), blob(copy, kept[2])
+        flip(changed)
+        unreadable.chmod(0)
+        assert pravda(home, "cat", kept[2].id).exit_code == Exit.OK  # imports what another user cannot
+        with as_an_ordinary_user(copy):
+            assert {(found.harm, found.name) for found in look(copy, repair=True)} == {
+                (Harm.UNREADABLE, kept[0].evidence.artifacts[0].sha256),
+                (Harm.CHANGED, kept[2].evidence.artifacts[0].sha256),
+            }
+            result = pravda(copy, "cat", kept[0].id)
+            assert result.exit_code == Exit.ARCHIVE
+            assert "is unreadable: Permission denied" in result.output
+        assert unreadable.exists()
+        assert not changed.exists()
 
 
 def test_what_cannot_be_read_stays_where_it_is(home, kept):
@@ -242,7 +243,9 @@ def test_a_changed_head(home, kept):
 
 def test_a_head_that_lost_its_bytes(home, kept):
     """A small head whose bytes are gone from the catalog is looked for among the blobs, and missing."""
-    tamper(home, f"UPDATE artifacts SET inline = NULL WHERE name = 'request' AND snapshot_id = '{kept[0].id}'")
+    tamper(
+        home, f"UPDATE artifacts SET inline = NULL WHERE name = 'request' AND snapshot_id = '{kept[0].id}'"
+    )
     (found,) = look(home)
     assert (found.what, found.harm, found.snapshot) == (What.BLOB, Harm.MISSING, kept[0].id)
 
@@ -251,16 +254,20 @@ def test_a_head_that_lost_its_bytes(home, kept):
     ("change", "harm", "detail"),
     [
         ("DELETE FROM snapshots WHERE id = '{holder}'", Harm.MISSING, "that holds its bytes is gone"),
-        ("UPDATE snapshots SET content_from = id WHERE id = '{holder}'", Harm.CHANGED, "holds no bytes itself"),
+        (
+            "UPDATE snapshots SET content_from = id WHERE id = '{holder}'",
+            Harm.CHANGED,
+            "holds no bytes itself",
+        ),
         ("UPDATE snapshots SET content_sha256 = '' WHERE id = '{holder}'", Harm.CHANGED, "holds other bytes"),
     ],
 )
 def test_a_confirmation_leads_to_its_bytes(home, kept, change, harm, detail):
     """A 304 points in one step at a snapshot that is there and holds the bytes it confirmed."""
     tamper(home, change.format(holder=kept[0].id))
-    assert [
-        (found.harm, detail in found.detail) for found in look(home) if found.name == kept[3].id
-    ] == [(harm, True)]
+    assert [(found.harm, detail in found.detail) for found in look(home) if found.name == kept[3].id] == [
+        (harm, True)
+    ]
 
 
 def test_artifacts_without_a_snapshot(home, kept):
@@ -271,7 +278,7 @@ def test_artifacts_without_a_snapshot(home, kept):
 
 def test_a_damaged_catalog(home, kept):
     """What SQLite itself finds is told; then no file is called an orphan, and none is moved."""
-    orphan = age(home / "blobs" / "note")
+    orphan = home / "blobs" / "note"
     orphan.write_bytes(b"x")
     age(orphan)
     with closing(sqlite3.connect(home / "catalog.sqlite3", isolation_level=None)) as connection:
@@ -458,10 +465,12 @@ asyncio.run(main())
         try:
             assert process.stdout
             assert process.stdout.readline() == "open\n"
-            for repair in (False, True, False, True):
-                counts = Counts()
-                assert list(verify(home, repair=repair, counts=counts)) == []
-            assert counts.rows > 0
+            counts, deadline = Counts(), time.monotonic() + 30
+            while counts.rows < 200 and time.monotonic() < deadline:
+                for repair in (False, True):
+                    counts = Counts()
+                    assert list(verify(home, repair=repair, counts=counts)) == []
+            assert counts.rows >= 200
         finally:
             process.kill()
     assert look(home) == []
@@ -476,11 +485,20 @@ def test_json(home, kept):
     result = pravda(home, "verify", "--json", "--repair")
     found = json.loads(result.output)
     assert result.exit_code == Exit.DAMAGED
-    assert {(one["what"], one["harm"]) for one in found["findings"]} == {("blob", "changed"), ("orphan", None)}
+    assert {(one["what"], one["harm"]) for one in found["findings"]} == {
+        ("blob", "changed"),
+        ("orphan", None),
+    }
     assert all(Path(one["moved_to"]).exists() for one in found["findings"])
     assert {name: found[name] for name in ("damaged", "orphans", "moved", "snapshots", "blobs")} == {
         "damaged": 1, "orphans": 1, "moved": 2, "snapshots": 4, "blobs": 3
     }  # fmt: skip
+
+
+def test_a_hash_that_is_none(home, kept):
+    """A row that names its bytes by what is no hash leads to no file, repair or not."""
+    tamper(home, "UPDATE artifacts SET sha256 = '../../x' WHERE name = 'body'")
+    assert (What.BLOB, Harm.CHANGED, "../../x") in words(look(home, repair=True))
 
 
 def test_many_blobs_and_rows(home, monkeypatch):
@@ -505,7 +523,9 @@ def test_a_terminal_is_safe(home):
 def test_usage(home, kept):
     """The count of an archive: rows, content, what sharing saves, files on the disk, and the largest hosts."""
     (home / "tmp" / "half").write_bytes(b"12345")
-    heads = sum(artifact.bytes for one in kept for artifact in one.evidence.artifacts if artifact.name != "body")
+    heads = sum(
+        artifact.bytes for one in kept for artifact in one.evidence.artifacts if artifact.name != "body"
+    )
     bodies = 2 * len(PAGE) + len(b"<p>other")
     found = usage(home)
     assert (found.snapshots, found.artifacts, found.blobs) == (4, 10, 3)
@@ -559,6 +579,3 @@ def test_on_a_full_disk(tmp_path):
         flip(blob(home, snapshot))
         (home / "ballast").write_bytes(bytes(1_000_000))
         assert [found.harm for found in look(home)] == [Harm.CHANGED]
-
-
-Act = Callable[[Path], object]

@@ -24,12 +24,14 @@ from pravda.core.ports import Engine
 from pravda.engines.http import HttpEngine, HttpOptions
 from pravda.engines.polite import HostOptions, OnChallenge, PoliteEngine, PoliteOptions
 from pravda.engines.routes import Routes, WithoutRobots
+from pravda.parsing.bench import Bench, Held, Recipe, Stored
 from pravda.parsing.runner import Runner
 from pravda.parsing.values import Job
+from pravda.parsing.values import Limits as ParserLimits
 from pravda.settings import Settings, load
 from pravda.tree.attempt import Parsed
 from pravda.tree.book import TreeBook
-from pravda.tree.files import Tree
+from pravda.tree.files import StoredPage, Tree
 from pravda.tree.keeper import Keeper, KeptEngine
 from pravda.tree.layout import SOURCES
 from pravda.tree.run import DEFAULT_MAX_BYTES, ParserInput, ParserRunner, Run
@@ -132,6 +134,47 @@ async def open_tree(
         )
 
 
+def open_bench(root: Path, limits: ParserLimits | None = None) -> Bench:
+    """The tree in a folder, laid out for parsing: nothing in it could make a request. Raises BadRequest."""
+    sources, tree = load_sources(root / SOURCES), Tree(root)
+    return Bench(
+        root=root,
+        recipes=tuple(_recipe(source) for source in sources.sources),
+        held=lambda recipe: _held(tree.page(recipe.source_id, recipe.extension)),
+        runner=Runner(root, limits),
+        build_out=root / sources.build_out if sources.build_out else None,
+    )
+
+
+def _recipe(source: Source) -> Recipe:
+    return Recipe(
+        source_id=source.id,
+        url=source.request.url.page,
+        parser=source.parser,
+        schema=source.schema,
+        sanitize=source.sanitize,
+        min_items=source.min_items,
+        warn_drop=source.warn_drop,
+        extension=source.extension,
+        fixtures=source.fixtures,
+    )
+
+
+def _held(stored: StoredPage) -> Held:
+    meta, body = stored.meta, stored.body
+    if meta is None or body is None or not stored.intact:
+        return Held(page=None, damage=stored.damage)
+    page = Stored(
+        body=body,
+        charset=meta.charset,
+        url=meta.came_from,
+        captured_at=meta.content_changed_at,
+        confirmed_at=meta.last_confirmed_at,
+        item_count=meta.item_count,
+    )
+    return Held(page=page, damage=stored.damage)
+
+
 def _polite(sources: Sources, options: HttpOptions, book: TreeBook, clock: SystemClock) -> PoliteEngine:
     """One engine for all hosts of a tree, so that each is asked by one request at a time."""
     of_hosts = {
@@ -174,6 +217,8 @@ def _parsers(runner: Runner, clock: SystemClock) -> ParserRunner:
             charset=page.charset,
             captured_at=page.captured_at,
             now=clock.now(),
+            schema=page.source.schema,
+            sanitize=page.source.sanitize,
         )
         parsing = await asyncio.to_thread(runner.run, job)
         return Parsed(

@@ -17,9 +17,13 @@ COMMANDS = {
     "diff": "Show what changed between two snapshots.",
     "verify": "Check that everything kept is still there and unchanged.",
     "du": "Show what the archive takes of the disk, and for which hosts.",
+    "parse": "Run a source's parser over a stored page; never a request.",
+    "build": "Parse every source of a tree into one document; never a request.",
+    "fixture": "Pin pages for ever, and hold parsers to them.",
+    "new-parser": "Write a parser to begin with, from the page that is stored.",
     "demo": "See fresh, stale and failed answers on a small site of our own.",
 }
-"""Name of a command, which is its module's too → its line in `pravda --help`."""
+"""Name of a command, which is its module's too, dashes made underscores → its line in `pravda --help`."""
 
 _INTERRUPTED = 130  # states.Exit, which would cost the help screen an import of the law
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it of other programs
@@ -36,7 +40,7 @@ class Commands(click.Group):
         """The command, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"pravda.cli.{cmd_name}").command
+        command = import_module(f"pravda.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

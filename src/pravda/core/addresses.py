@@ -141,6 +141,7 @@ def _embedded(address: IPv6Address) -> tuple[IPv4Address, ...]:
     return ()
 
 
+@lru_cache(maxsize=4096)
 def _address(text: str) -> Address | None:
     """The address without its zone; an IPv4-mapped one as the IPv4 address it is. None when it is none."""
     try:

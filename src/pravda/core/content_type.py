@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _WHITE_SPACE: Final = " \t\r\n"
@@ -14,6 +15,9 @@ _NAME: Final = re.compile(r"[^;=]*")
 _UNQUOTED: Final = re.compile(r"[^;]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|(\\)?\Z)', re.DOTALL)
 _LIST_ITEM: Final = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))*', re.DOTALL)
+
+
+_CACHED_LENGTH: Final = 200  # characters; longer values are nothing that repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,10 @@ def read(values: Sequence[str]) -> ContentType | None:
 
 def parse(value: str) -> ContentType | None:
     """A single media type with its charset (MIME Sniffing Standard §4.4); None when it is not one."""
+    return _parse_known(value) if len(value) <= _CACHED_LENGTH else _parse(value)
+
+
+def _parse(value: str) -> ContentType | None:
     kind, _, rest = value.strip(_WHITE_SPACE).partition("/")
     subtype, _, parameters = rest.partition(";")
     subtype = subtype.rstrip(_WHITE_SPACE)
@@ -47,6 +55,11 @@ def parse(value: str) -> ContentType | None:
         return None
     charset = next((text for name, text in _parameters(parameters) if name == "charset"), None)
     return ContentType(essence=f"{kind}/{subtype}".lower(), charset=charset)
+
+
+_parse_known = lru_cache(maxsize=512)(
+    _parse
+)  # sites repeat themselves, and each value is asked for several times
 
 
 def _items(value: str) -> Iterator[str]:

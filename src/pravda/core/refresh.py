@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from pravda.core.glance import haystack
+from pravda.core.glance import compile_needles, haystack
 from pravda.core.text import Page
 from pravda.core.urls import BadURL, redact, whatwg_href
 
@@ -14,6 +14,7 @@ _TIME = re.compile(
     r"[\t\n\f\r ]*(?:[0-9]++|(?=\.))[0-9.]*+(?:\Z|(?=[;,\t\n\f\r ])[\t\n\f\r ]*[;,]?[\t\n\f\r ]*)"
 )
 _URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+_HTTP_EQUIV = compile_needles(("http-equiv",))
 _NOT_FOR_BROWSERS = ("noscript", "template")
 
 
@@ -33,7 +34,7 @@ def _wishes(page: Page, refresh_headers: tuple[str, ...]) -> Iterator[tuple[str,
     for value in refresh_headers[:1]:
         yield value, page.final_url
     # a cheap look first: hardly any page has one, and parsing is the dearest thing done to a page
-    if not page.is_html or b"http-equiv" not in haystack(page).lower() or page.root is None:
+    if not page.is_html or not _HTTP_EQUIV.search(haystack(page)) or page.root is None:
         return
     base = _base(page.root, page.final_url)
     for element in page.root.iter("meta"):

@@ -142,6 +142,8 @@ def join(base: URL, location: bytes | str) -> URL:
 
 def redact(url: str) -> str:
     """Any URL text without its user info, the rest untouched; of a broken one rather too much is taken away."""
+    if "@" not in url:
+        return url
     start, end = _userinfo_span(url)
     at_sign = url.rfind("@", start, end)
     return url if at_sign < 0 else url[:start] + url[at_sign + 1 :]

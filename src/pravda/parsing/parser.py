@@ -94,7 +94,7 @@ def _program(line: str, root: Path, limits: Limits) -> Parse:
             body.write(page.bytes)
             body.seek(0)
             try:
-                program = subprocess.Popen(
+                program = subprocess.Popen(  # noqa: S603  # the sources file's own program, without a shell
                     arguments, cwd=root, stdin=body, stdout=subprocess.PIPE, env=_environment(page)
                 )
             except (OSError, ValueError) as problem:

@@ -86,7 +86,7 @@ class _Worker:
         self._limits, self._ready, self._ended = limits, False, False
         self._said = b""
         root = root.resolve()
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603  # this interpreter and a module of ours
             # -P: a module of the tree must not stand in for one that the worker itself needs
             [sys.executable, "-P", "-m", _MODULE, str(root), json.dumps(asdict(limits))],
             bufsize=0,

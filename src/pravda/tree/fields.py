@@ -76,6 +76,21 @@ def read_parser(key: str, value: object) -> str:
     return text
 
 
+def read_schema(key: str, value: object) -> str:
+    """The name of a schema, not yet looked for."""
+    text = read_text(key, value)
+    if not text.endswith(".json") and not _FUNCTION.fullmatch(text):
+        raise BadRequest(key, f'{text!r:.120} is neither "package.module:Model" nor the name of a .json file')
+    return text
+
+
+def read_flag(key: str, value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise BadRequest(key, f"must be true or false, not {value!r:.60}")
+    return value
+
+
 def read_count(key: str, value: object) -> int:
     """A whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:

@@ -103,7 +103,7 @@ def markdown(result: RunResult, troubles: Sequence[str] = ()) -> str:
     """The summary of a workflow's step: a table, and what else is to be known."""
     lines = [f"### {_text(summary_line(result))}", ""]
     lines += [f"**Error:** {_text(trouble)}\n" for trouble in troubles]
-    for title, ids in _lists(result):
+    for title, ids in lists(result):
         lines.append(f"**{title}:** {_text(', '.join(ids), None)}\n")
     lines += [
         f"* {_text(source_id or 'run')}: {_text(note.detail)}" for source_id, note in result.all_warnings()
@@ -163,7 +163,7 @@ def _warnings(result: RunResult) -> Iterator[Annotation]:
         yield Annotation(level=Level.WARNING, title=title, text=note.detail)
 
 
-def _lists(result: RunResult) -> Iterator[tuple[str, tuple[str, ...]]]:
+def lists(result: RunResult) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The lists that are told by name, those with something in them."""
     named = (
         ("Broken", result.broken),

@@ -48,6 +48,10 @@ class Source:
     robots: RobotsMode = RobotsMode.OBEY
     fixtures: str | None = None
     """Pattern of an older layout's fixtures; None: `fixtures/<id>/`."""
+    schema: str | None = None
+    """`module:Model` or a JSON Schema file that items must fit; None: any will do."""
+    sanitize: bool = True
+    """Whether the texts of items are cleaned and their URLs checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

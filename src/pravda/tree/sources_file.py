@@ -13,10 +13,12 @@ from pravda.tree.fields import (
     read_agent,
     read_count,
     read_extension,
+    read_flag,
     read_host_name,
     read_id,
     read_parser,
     read_proxy,
+    read_schema,
     read_share,
     read_table,
     read_tables,
@@ -54,6 +56,8 @@ _JUDGED: Final[Mapping[str, Callable[[str, object], object]]] = {
     "extension": read_extension,
     "robots": read_word(RobotsMode),
     "fixtures": read_text,
+    "schema": read_schema,
+    "sanitize": read_flag,
 }
 _SHARED: Final = (*_JUDGED, *_ASKED)
 """Keys of a source that the defaults may say for all."""
@@ -139,6 +143,8 @@ class SourcesFile:
             extension=table.take("extension", read_extension, DEFAULT_EXTENSION),
             robots=table.take("robots", read_word(RobotsMode), RobotsMode.OBEY),
             fixtures=table.take("fixtures", read_text, None),
+            schema=table.take("schema", read_schema, None),
+            sanitize=table.take("sanitize", read_flag, True),
         )
 
     def _host(self, table: "_Reader") -> Host:
