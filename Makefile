@@ -9,12 +9,13 @@ DEV = $(VENV)/.ready-dev
 # Unexpanded, and through the environment: a URL may hold $, & and quotes.
 export RUN_URL = $(value URL)
 
-.PHONY: help run test lint lock docs clean
+.PHONY: help run test chaos lint lock docs clean
 
 help:
 	@echo "make run              see fresh, stale and failed answers on a sample site"
 	@echo "make run URL=...      capture that page"
 	@echo "make test             run the tests"
+	@echo "make chaos            kill 200 processes at random moments, and look for what they lost"
 	@echo "make lint             check style and types"
 	@echo "make docs             bring the generated parts of docs/ up to date"
 	@echo "make lock             lock newer dependencies"

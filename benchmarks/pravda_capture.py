@@ -2,8 +2,9 @@
 
 import asyncio
 
-import pravda
 from contest import Costs, Task, expect, read_task
+
+import pravda
 
 
 async def capture(task: Task, costs: Costs) -> None:

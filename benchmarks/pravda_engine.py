@@ -3,6 +3,7 @@
 import asyncio
 
 from contest import Costs, Task, expect, read_task
+
 from pravda.assemble import SystemClock
 from pravda.core.addresses import AddressPolicy
 from pravda.core.ports import Order

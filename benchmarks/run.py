@@ -87,6 +87,7 @@ def run(script: str, port: int, urls: int, concurrency: int) -> dict[str, dict[s
             capture_output=True,
             text=True,
             timeout=900,
+            check=False,
             env={**os.environ, "PYTHONWARNINGS": "ignore"},
         )
     finally:
@@ -116,11 +117,15 @@ def main() -> None:
                 print(f"round {number + 1}: {script}", file=sys.stderr)
                 for name, costs in run(script, port, given.urls, given.concurrency).items():
                     seen[script, name].append(costs)
-    print(f"{given.urls:,} pages of 30 KB, concurrency {given.concurrency}, medians of {given.rounds} rounds, ")
+    print(
+        f"{given.urls:,} pages of 30 KB, concurrency {given.concurrency}, medians of {given.rounds} rounds, "
+    )
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n")
     print("| contender | pass | CPU ms a page | wall ms a page | peak MiB |\n|---|---|---|---|---|")
     for (script, name), rounds in seen.items():
-        cells = [statistics.median(costs[kind] for costs in rounds) for kind in ("cpu_ms", "wall_ms", "peak_mib")]
+        cells = [
+            statistics.median(costs[kind] for costs in rounds) for kind in ("cpu_ms", "wall_ms", "peak_mib")
+        ]
         print(f"| {script.removesuffix('.py')} | {name} | {cells[0]:.3f} | {cells[1]:.3f} | {cells[2]:.0f} |")
     print("\n| pass | Pravda against | share of its CPU | aimed at |\n|---|---|---|---|")
     for name, ours, theirs, aim in TARGETS:

@@ -524,7 +524,9 @@ def test_unwritable_body_is_a_storage_fault_of_our_own() -> None:
             State.PARTIAL,
         )
         assert answer.attempt.evidence.artifacts == ()
-        assert (await w.pravda.get(answer.attempt.id)).evidence.response.status == 200
+        response = (await w.pravda.get(answer.attempt.id)).evidence.response
+        assert response is not None
+        assert response.status == 200
 
     run(story())
 

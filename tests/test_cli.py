@@ -357,7 +357,7 @@ def test_a_weak_capture_never_satisfies_a_strict_caller(home, origin):
         (["http://a/", "--output", "-", "--json"], "output: "),
         (["http://a/", "--output", "/nowhere/at/all"], "output: "),
         (["http://a/", "--nonsense"], "No such option"),
-        ([], "Missing argument"),
+        ([], "url: is missing"),
     ],
 )
 def test_bad_input(home, arguments, says, capsys, monkeypatch):

@@ -71,7 +71,9 @@ def test_killed_at_any_moment(tmp_path):
     chance = random.Random()
     told: set[str] = set()
     for _ in range(0, KILLS, AT_ONCE):
-        processes = [start("-m", "tests.keeping", str(tmp_path), "endless", "nothing") for _ in range(AT_ONCE)]
+        processes = [
+            start("-m", "tests.keeping", str(tmp_path), "endless", "nothing") for _ in range(AT_ONCE)
+        ]
         first = [process.stdout.readline() for process in processes if process.stdout]
         assert all(first)
         for process in processes:

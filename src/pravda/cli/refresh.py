@@ -198,10 +198,11 @@ def _deliver(wishes: _Wishes, place: _Place, run: Run, ending: _Ending) -> None:
     built = None
     if ending.result.dirty and run.sources.build_out and not wishes.no_build:
         built = rebuild(wishes.root, run.clock.now())
-        if built.problem:
-            ending.troubles.append(f"the build failed, so nothing is committed: {built.problem}")
-            return
-        ending.said.append(f"built {built.name}")
+    if built and built.problem:
+        ending.troubles.append(f"the build failed, so nothing is committed: {built.problem}")
+        return
+    if built:
+        ending.said.append(f"built {built.target}")
     try:
         if place.repository and ending.result.dirty:
             _commit(place.repository, built, ending)

@@ -10,6 +10,7 @@ from pravda.cli.trouble import Stop, told
 from pravda.cli.words import safe
 from pravda.core.states import Exit
 from pravda.errors import ArchiveUnavailable, Damaged, NotFound, PravdaError
+from pravda.tree.report import harmless
 
 tree = click.option(
     "--tree",
@@ -35,4 +36,4 @@ def tree_told() -> Iterator[None]:
 
 def warn(text: str) -> None:
     """One line of warning on stderr."""
-    click.echo(f"pravda: warning: {safe(text)}", err=True)
+    click.echo(harmless(f"pravda: warning: {safe(text)}"), err=True)
