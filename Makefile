@@ -36,6 +36,9 @@ test: $(DEV)
 	@"$(VENV)/bin/coverage" report --include='*/pravda/core/*' --fail-under=100 \
 	|| { echo "make test: the tests pass, but they do not cover all of src/pravda/core" >&2; exit 1; }
 
+chaos: $(DEV)
+	@PRAVDA_CHAOS=200 "$(VENV)/bin/python" -m pytest tests/test_crash.py
+
 lint: $(DEV)
 	@"$(VENV)/bin/ruff" check .
 	@"$(VENV)/bin/ruff" format --check .

@@ -71,10 +71,10 @@ def _not_durable(connection):
     connection.execute("PRAGMA synchronous = OFF")
 
 
-def _answer_first(self, jobs):
+def _answer_first(self, jobs, stored=0):
     for job in jobs:
         job.answer(None)
-    _insert(self, jobs)
+    _insert(self, jobs, stored)
 
 
 def _row_first(self, jobs):

@@ -20,7 +20,7 @@ import pytest
 
 from pravda.archive import catalog
 from pravda.archive import keep as keeping
-from pravda.archive.blobs import Blobs
+from pravda.archive.blobs import Blobs, Published
 from pravda.archive.local import LocalArchive
 from pravda.archive.quota import Limits
 from pravda.core.evidence import Artifact
@@ -538,9 +538,11 @@ def test_a_disk_that_fails_while_syncing(tmp_path, monkeypatch):
     archive = LocalArchive.open(tmp_path)
     publish, broken = Blobs.publish, hashlib.sha256(b"bad").hexdigest()
 
-    def failing(self: Blobs, batch: Any) -> dict[str, OSError]:
-        found = publish(self, batch)
-        return found | {one.sha256: OSError(5, "Input/output error") for one in batch if one.sha256 == broken}
+    def failing(self: Blobs, batch: Any) -> Published:
+        problem = OSError(5, "Input/output error")
+        return replace(
+            publish(self, batch), failed={one.sha256: problem for one in batch if one.sha256 == broken}
+        )
 
     monkeypatch.setattr(Blobs, "publish", failing)
 

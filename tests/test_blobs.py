@@ -40,7 +40,7 @@ def stage(blobs: Blobs, data: bytes) -> Staged:
 
 def store(blobs: Blobs, data: bytes = DATA) -> Path:
     staged = stage(blobs, data)
-    assert blobs.publish([staged]) == {}
+    assert blobs.publish([staged]).failed == {}
     return blobs.path(staged.sha256)
 
 
@@ -99,8 +99,8 @@ def test_equal_content_staged_at_the_same_time(tmp_path):
     blobs = a_folder(tmp_path)
     before = open_files()
     staged = [stage(blobs, DATA) for _ in range(3)]
-    assert blobs.publish(staged[:2]) == {}
-    assert blobs.publish(staged[2:]) == {}
+    assert blobs.publish(staged[:2]).failed == {}
+    assert blobs.publish(staged[2:]).failed == {}
     assert len(files(tmp_path)) == 1
     assert open_files() == before
 
@@ -114,9 +114,9 @@ def test_a_batch_shares_its_folder_syncs(tmp_path, monkeypatch):
         data = b"%d" % number
         by_prefix.setdefault(hashlib.sha256(data).hexdigest()[:2], []).append(data)
     prefix, group = max(by_prefix.items(), key=lambda item: len(item[1]))
-    assert blobs.publish([stage(blobs, data) for data in group[:4]]) == {}
+    assert blobs.publish([stage(blobs, data) for data in group[:4]]).failed == {}
     assert synced == [prefix, "blobs"]
-    assert blobs.publish([stage(blobs, group[4])]) == {}
+    assert blobs.publish([stage(blobs, group[4])]).failed == {}
     assert synced == [prefix, "blobs", prefix]
 
 
@@ -237,7 +237,7 @@ def test_a_failed_sync_fails_only_its_own(tmp_path, monkeypatch):
         sync(descriptor)
 
     monkeypatch.setattr(module, "sync", failing)
-    assert blobs.publish(staged).keys() == {staged[0].sha256}
+    assert blobs.publish(staged).failed.keys() == {staged[0].sha256}
     assert read(blobs, b"two") == b"two"
     assert len(files(tmp_path)) == 1
 
@@ -254,7 +254,7 @@ def test_a_failed_folder_sync_fails_what_is_in_it(tmp_path, monkeypatch):
         sync_folder(folder)
 
     monkeypatch.setattr(module, "sync_folder", failing)
-    assert blobs.publish(staged).keys() == {staged[1].sha256}
+    assert blobs.publish(staged).failed.keys() == {staged[1].sha256}
 
 
 def test_a_name_that_is_taken_by_a_folder(tmp_path):
@@ -264,7 +264,7 @@ def test_a_name_that_is_taken_by_a_folder(tmp_path):
     staged = stage(blobs, DATA)
     blobs.path(staged.sha256).mkdir()
     heals = stage(blobs, DATA)
-    assert blobs.publish([heals]).keys() == {staged.sha256}
+    assert blobs.publish([heals]).failed.keys() == {staged.sha256}
     staged.discard()
     assert files(tmp_path) == []
 

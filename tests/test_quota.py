@@ -93,6 +93,12 @@ def test_content_that_is_there_needs_no_room(tmp_path):
         using(tmp_path, Limits(most=1), lambda archive: keep_one(archive, noise(1)))
 
 
+def test_a_catalog_file_that_is_not_there(tmp_path):
+    """A write-ahead log that does not exist takes no room."""
+    with Quota(tmp_path, Limits(most=1), catalog_files=(tmp_path / "none",)).room(1):
+        pass
+
+
 def test_several_processes_share_the_count(tmp_path, monkeypatch):
     """What another process stored counts too, at the latest after a second."""
     monkeypatch.setattr("pravda.archive.quota._AGE", 0.0)

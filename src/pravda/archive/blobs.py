@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -65,7 +65,7 @@ class Staged:
     heals: bool = False
     """Whether it replaces a damaged blob."""
     stored: int = 0
-    """Bytes it takes on the disk, beyond those that are there already."""
+    """Bytes it takes on the disk; 0: they are there already."""
 
     def discard(self) -> None:
         """Let go of the file, and of its name if it still has one."""
@@ -73,6 +73,16 @@ class Staged:
             os.close(self.descriptor)
             with suppress(OSError):
                 self.aside.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What became of staged content."""
+
+    failed: Mapping[str, OSError]
+    """By hash; all others are durable."""
+    stored: int
+    """Bytes that the disk holds more than before."""
 
 
 class Blobs:
@@ -126,8 +136,8 @@ class Blobs:
             raise
         return replace(staged, stored=os.fstat(descriptor).st_size)
 
-    def publish(self, batch: Sequence[Staged]) -> dict[str, OSError]:
-        """Make staged content durable under its name, with shared syncs; answers the hashes that failed."""
+    def publish(self, batch: Sequence[Staged]) -> Published:
+        """Make staged content durable under its name, with shared syncs."""
         failed: dict[str, OSError] = {}
         fresh: dict[str, Staged] = {}
         for staged in batch:
@@ -143,7 +153,8 @@ class Blobs:
             for staged in batch:
                 staged.discard()
         self._sync_folders({staged.sha256 for staged in batch} - failed.keys(), failed)
-        return failed
+        stored = sum(staged.stored for sha256, staged in fresh.items() if sha256 not in failed)
+        return Published(failed=failed, stored=stored)
 
     def pieces(self, sha256: str, size: int, at: Path | None = None) -> Iterator[bytes]:
         """The content piece by piece, out of another file where `at` names one; raises Harmed, at the latest at the end."""
@@ -282,7 +293,9 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _decompress(path: Path) -> Iterator[bytes]:
     decompressor = zstd.ZstdDecompressor(options=_WINDOW)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object would double the time of a small blob
+    descriptor = os.open(
+        path, os.O_RDONLY | os.O_CLOEXEC
+    )  # a file object would double the time of a small blob
     try:
         while not decompressor.eof:
             data = os.read(descriptor, PIECE) if decompressor.needs_input else b""

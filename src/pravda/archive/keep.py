@@ -122,7 +122,8 @@ class Keeper:
         return jobs, False
 
     def _keep(self, jobs: Sequence[Job]) -> None:
-        failed = self._blobs.publish([staged for job in jobs for staged in job.blobs])
+        published = self._blobs.publish([staged for job in jobs for staged in job.blobs])
+        failed = published.failed
         whole: list[Job] = []
         for job in jobs:
             problem = next((failed[staged.sha256] for staged in job.blobs if staged.sha256 in failed), None)
@@ -131,16 +132,15 @@ class Keeper:
             else:
                 job.answer(storage_trouble(problem, self._blobs.folder))
         if whole:
-            self._insert(whole)
+            self._insert(whole, published.stored)
 
-    def _insert(self, jobs: Sequence[Job]) -> None:
+    def _insert(self, jobs: Sequence[Job], stored: int = 0) -> None:
         try:
-            stored = {staged.sha256: staged.stored for job in jobs for staged in job.blobs}
-            known, total = insert(self._connection, [job.row for job in jobs], sum(stored.values()))
+            known, total = insert(self._connection, [job.row for job in jobs], stored)
         except Exception as problem:  # one row may be what cannot be stored; it must not sink its neighbours
             if len(jobs) > 1 and not is_locked(problem):
-                for job in jobs:
-                    self._insert([job])
+                for number, job in enumerate(jobs):
+                    self._insert([job], 0 if number else stored)
                 return
             for job in jobs:
                 job.answer(

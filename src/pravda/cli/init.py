@@ -13,6 +13,7 @@ from pravda.tree.adopt import Adopted, adopt
 from pravda.tree.files import Tree
 from pravda.tree.git import Git, GitTrouble
 from pravda.tree.layout import SNAPSHOTS, SOURCES
+from pravda.tree.report import counted
 from pravda.tree.scaffold import Scaffolded, create, repository_of, scaffold
 
 _HELP = """Write what a snapshot tree begins with into DIR (default: here): sources.toml, .gitignore, .gitattributes, an
@@ -70,6 +71,6 @@ def _adopted(root: Path) -> Iterator[str]:
         raise BadRequest("adopt", f"{root / SNAPSHOTS} holds no metadata of snapshots")
     if not create(target, found.text.encode()):
         raise BadRequest("adopt", f"{target} is there already, and is not overwritten")
-    yield f"written  {SOURCES}, with {len(found.ids)} sources"
+    yield f"written  {SOURCES}, with {counted(len(found.ids), 'source')}"
     for source_id, problem in found.passed_over:
         yield f"passed over {source_id}: {problem}"

@@ -13,7 +13,7 @@ from pravda.core.digest import Json
 from pravda.core.wire import time_text
 from pravda.tree.files import Tree
 from pravda.tree.layout import SOURCES
-from pravda.tree.report import harmless
+from pravda.tree.report import counted, harmless
 from pravda.tree.sources_file import load_sources
 from pravda.tree.standing import Standing, Survey, survey
 
@@ -89,7 +89,7 @@ def _lines(found: Survey, at: datetime) -> Iterator[str]:
     due = sum(standing.turn.due for standing in found.sources)
     broken = sum(standing.record.broken for standing in found.sources)
     damaged, retired = len(found.damaged), len(found.retired)
-    yield f"{len(found.sources)} sources: {due} due, {broken} broken, {damaged} damaged; {retired} retired"
+    yield f"{counted(len(found.sources), 'source')}: {due} due, {broken} broken, {damaged} damaged; {retired} retired"
 
 
 def _line(standing: Standing, width: int, at: datetime) -> str:
@@ -102,9 +102,11 @@ def _line(standing: Standing, width: int, at: datetime) -> str:
     if record.reason:
         facts.append(record.reason)
     if record.failures:
-        facts.append(f"{record.failures} failures in a row" + (", broken" if record.broken else ""))
+        facts.append(
+            f"{counted(record.failures, 'failure')} in a row" + (", broken" if record.broken else "")
+        )
     if record.refusals:
-        facts.append(f"refused by robots.txt {record.refusals} times in a row")
+        facts.append(f"{counted(record.refusals, 'refusal')} by robots.txt in a row")
     return f"{standing.source_id:<{width}}  {state}  {'; '.join(facts)}"
 
 

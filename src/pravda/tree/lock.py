@@ -3,7 +3,8 @@
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from pravda.errors import PravdaError
 from pravda.tree.layout import count_or_none, read_object, text_or_none, write_object
 
 _LONGEST = 4096
+_LOOKS, _PAUSE = 50, 0.01  # times, and seconds between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,11 @@ def _take(descriptor: int, path: Path) -> None:
 
 
 def _holder(descriptor: int) -> Holder:
-    said = read_object(os.pread(descriptor, _LONGEST, 0)) or {}
+    said: Mapping[str, Json] = {}
+    for _ in range(_LOOKS):  # the holder writes who it is right after it took the lock
+        if said := read_object(os.pread(descriptor, _LONGEST, 0)) or {}:
+            break
+        time.sleep(_PAUSE)
     host, since = text_or_none(said.get("host")), text_or_none(said.get("since"))
     return Holder(
         pid=count_or_none(said.get("pid")), host=_printable(host) or None, since=_printable(since) or None

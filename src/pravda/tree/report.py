@@ -71,7 +71,7 @@ def summary_line(result: RunResult) -> str:
     for source in result.results:
         counts[source.outcome] += 1
     told = [f"{count} {_WORDS[outcome]}" for outcome, count in counts.items() if count]
-    return f"{_number(len(result.results), 'source')}: {', '.join(told) or 'nothing to do'}"
+    return f"{counted(len(result.results), 'source')}: {', '.join(told) or 'nothing to do'}"
 
 
 def annotations(result: RunResult, troubles: Sequence[str] = ()) -> tuple[Annotation, ...]:
@@ -121,12 +121,12 @@ def commit_message(result: RunResult, built: str | None = None) -> str:
     written = [source.source_id for source in result.results if source.written]
     changed = [source.source_id for source in result.results if source.outcome is Outcome.FETCHED]
     if changed:
-        subject = _subject(f"Refresh {_number(len(changed), 'source')}", changed)
+        subject = _subject(f"Refresh {counted(len(changed), 'source')}", changed)
     elif result.confirms_only:
-        subject = _subject(f"Confirm {_number(len(written), 'source')}, no content changed", written)
+        subject = _subject(f"Confirm {counted(len(written), 'source')}, no content changed", written)
     else:
         subject = _subject(
-            f"Update metadata of {_number(len(written), 'source')}, no content changed", written
+            f"Update metadata of {counted(len(written), 'source')}, no content changed", written
         )
     body = [
         f"{title}: {', '.join(ids)}"
@@ -149,7 +149,7 @@ def _errors(result: RunResult, troubles: Sequence[str]) -> Iterator[Annotation]:
         )
     for source in result.results:
         if source.record.broken:
-            text = f"{_number(source.record.failures, 'failure')} in a row: {source.note or source.outcome}"
+            text = f"{counted(source.record.failures, 'failure')} in a row: {source.note or source.outcome}"
             yield Annotation(level=Level.ERROR, title=f"{source.source_id} is broken", text=text)
 
 
@@ -218,5 +218,6 @@ def _subject(what: str, ids: Sequence[str]) -> str:
     return f"{what}: {', '.join(named)}"
 
 
-def _number(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """So many of something."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
