@@ -9,7 +9,8 @@ from click import Context
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
-from pravda.cli.main import COMMANDS, cli
+from pravda.cli.main import cli
+from pravda.cli.table import COMMANDS
 from pravda.core.request import Timeouts
 from pravda.core.states import FACTS, Exit, FaultSide
 from pravda.core.statuses import reason_of

@@ -1,6 +1,6 @@
 """`python -m pravda`."""
 
-from pravda.cli.main import main
+from pravda.cli.entry import main
 
 if __name__ == "__main__":
     main()

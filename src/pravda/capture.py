@@ -375,30 +375,29 @@ class Pravda:
     async def _newest_usable(self, request: Request, ident: str) -> Snapshot | None:
         """The newest live snapshot that is intact and passes the request's rules today."""
         judged: dict[object, bool] = {}
-        async for snapshot in self._live(ident):
-            if request.tls is TlsMode.VERIFY and snapshot.asked.tls is TlsMode.INSECURE:
-                continue  # evidence taken over an unverified connection answers only those who asked for that
-            content, response = snapshot.evidence.content, snapshot.evidence.response
-            same = (
-                content and content.sha256,
-                response and response.value("content-type"),
-                snapshot.evidence.final_url,
-            )
-            if same not in judged:
-                judged[same] = await self._is_usable(snapshot, request)
-            if judged[same]:
-                return snapshot
-        return None
-
-    async def _live(self, ident: str) -> AsyncIterator[Snapshot]:
         before: tuple[datetime, str] | None = None
         limit = 1  # nearly always the newest one will do
         while found := await self._archive.find(
             Query(identity=ident, state=State.LIVE, limit=limit, before=before)
         ):
             for snapshot in found:
-                yield snapshot
+                if await self._may_answer(snapshot, request, judged):
+                    return snapshot
             before, limit = found[-1].order, _PAGE
+        return None
+
+    async def _may_answer(self, snapshot: Snapshot, request: Request, judged: dict[object, bool]) -> bool:
+        if request.tls is TlsMode.VERIFY and snapshot.asked.tls is TlsMode.INSECURE:
+            return False  # evidence taken over an unverified connection answers only those who asked for that
+        content, response = snapshot.evidence.content, snapshot.evidence.response
+        same = (
+            content and content.sha256,
+            response and response.value("content-type"),
+            snapshot.evidence.final_url,
+        )
+        if same not in judged:
+            judged[same] = await self._is_usable(snapshot, request)
+        return judged[same]
 
     async def _is_usable(self, snapshot: Snapshot, request: Request) -> bool:
         try:

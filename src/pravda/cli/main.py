@@ -1,33 +1,14 @@
-"""The command line: a table of commands, each of which is imported only when it is asked for."""
+"""The commands behind one name, each imported only when it is asked for."""
 
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn
 
 import click
 
-COMMANDS = {
-    "capture": "Capture a page now and answer with the best evidence allowed.",
-    "history": "List what is kept of a page, newest first.",
-    "show": "Show everything that is known of one snapshot.",
-    "cat": "Write one artifact of a snapshot, byte for byte.",
-    "diff": "Show what changed between two snapshots.",
-    "verify": "Check that everything kept is still there and unchanged.",
-    "du": "Show what the archive takes of the disk, and for which hosts.",
-    "init": "Begin a snapshot tree, or take over one that is there.",
-    "refresh": "Ask for the pages of a snapshot tree that are due.",
-    "status": "Show how the pages of a snapshot tree stand.",
-    "forget": "Remove the files of a page that a snapshot tree no longer names.",
-    "parse": "Run a source's parser over a stored page; never a request.",
-    "build": "Parse every source of a tree into one document; never a request.",
-    "fixture": "Pin pages for ever, and hold parsers to them.",
-    "new-parser": "Write a parser to begin with, from the page that is stored.",
-    "demo": "See fresh, stale and failed answers on a small site of our own.",
-}
-"""Name of a command, which is its module's too, dashes made underscores → its line in `pravda --help`."""
+from pravda.cli.table import ABOUT, COMMANDS
 
 _INTERRUPTED = 130  # states.Exit, which would cost the help screen an import of the law
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it of other programs
@@ -54,11 +35,14 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    help=ABOUT,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="pravda-evidence", message="pravda %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Keep durable evidence of web pages, and get back the newest that is good enough."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
 
@@ -85,8 +69,3 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     return code if isinstance(code, int) else 0
-
-
-def main() -> NoReturn:
-    """The entry point."""
-    sys.exit(run())
