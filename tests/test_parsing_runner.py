@@ -380,8 +380,9 @@ def test_a_program_is_told_of_the_page(runner, root):
         """,
     )
     big = b"x" * 3_000_000
-    (item,) = runner.run(job("cmd: python program.py", big, charset="shift_jis", sanitize=False)).items or ()
-    assert item == {
+    found = runner.run(job("cmd: python program.py", big, charset="shift_jis", sanitize=False)).items
+    assert found is not None
+    assert found[0] == {
         "PRAVDA_SOURCE": "a",
         "PRAVDA_URL": URL,
         "PRAVDA_CHARSET": "shift_jis",

@@ -367,6 +367,7 @@ def test_what_cannot_be_taken_over_is_named(tmp_path):
     stored(tmp_path, "ftp", url="ftp://example.org/")
     stored(tmp_path, "half", url="https://example.org/\ud800")
     stored(tmp_path, "none", url="")
+    (tmp_path / "snapshots/README").write_text("x")
     (tmp_path / "snapshots/bad.meta.json").write_text("{")
     (tmp_path / "snapshots/only.state.json").write_text("{}")
     found = adopt(Tree(tmp_path))

@@ -15,7 +15,7 @@ COMMANDS = {
     "status": "Show how the pages of a snapshot tree stand.",
     "forget": "Remove the files of a page that a tree no longer names.",
     "parse": "Run a source's parser over a stored page; never a request.",
-    "build": "Parse every source of a tree into one document; never a request.",
+    "build": "Parse every source into one document; never a request.",
     "fixture": "Pin pages for ever, and hold parsers to them.",
     "new-parser": "Write a parser to begin with, from the page that is stored.",
     "demo": "See fresh, stale and failed answers on a small site of our own.",

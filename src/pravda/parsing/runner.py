@@ -21,6 +21,7 @@ _MODULE: Final = "pravda.parsing.worker"
 _PIECE: Final = 256 * 1024  # bytes
 _MOST_SAID: Final = 64 * 1024  # bytes of what a parser prints; the rest is read and forgotten
 _HEADROOM: Final = 4 * 1024 * 1024  # bytes of an answer that are not items
+_LAST_BREATH: Final = 2.0  # seconds
 _START: Final = 60.0  # seconds in which the process is ready
 
 
@@ -83,7 +84,8 @@ class _Worker:
     """The process, from its start to its end."""
 
     def __init__(self, root: Path, limits: Limits) -> None:
-        self._limits, self._ready, self._ended = limits, False, False
+        self._limits, self._ready = limits, False
+        self._deserted = self._ended = False
         self._said = b""
         root = root.resolve()
         self._process = subprocess.Popen(  # noqa: S603  # this interpreter and a module of ours
@@ -117,7 +119,10 @@ class _Worker:
 
     def end(self) -> None:
         """End the process and all that it started."""
-        self._ended = self._process.poll() is not None
+        with suppress(subprocess.TimeoutExpired):
+            # its pipes close a moment before it can be asked how it ended
+            self._process.wait(_LAST_BREATH if self._deserted else 0)
+        self._ended = self._process.returncode is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -141,6 +146,9 @@ class _Worker:
         try:
             talk.hold(self._pipes, time.monotonic() + seconds)
             return talk.answer()
+        except _Broken as broken:
+            self._deserted = broken.trouble is Trouble.DIED and not broken.detail
+            raise
         finally:
             self._said = bytes(talk.said)
 
