@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pravda.archive import catalog
+from pravda.archive import catalog, local
 from pravda.archive import keep as keeping
 from pravda.archive.blobs import Blobs, Published
 from pravda.archive.local import LocalArchive
@@ -303,6 +303,43 @@ def test_a_catalog_locked_for_too_long(tmp_path):
             assert [str(end).count("locked") > 0 for end in ends] == [True] * 3
             assert await archive.find(Query()) == (kept,)
         await keep_one(archive)
+
+    using(tmp_path, run)
+
+
+def test_a_locked_catalog_does_not_hold_up_the_loop(tmp_path, monkeypatch):
+    """A look-up that meets a lock moves to a thread and waits there, while the loop goes on."""
+
+    async def run(archive: LocalArchive) -> None:
+        kept = await keep_one(archive)
+        find = archive._near.find
+
+        def locked(query: Query) -> tuple[Snapshot, ...]:
+            monkeypatch.setattr(archive._near, "find", find)
+            problem = sqlite3.OperationalError("database is locked")
+            problem.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise ArchiveUnavailable("locked") from problem
+
+        def broken(query: Query) -> tuple[Snapshot, ...]:
+            raise ArchiveUnavailable("broken") from sqlite3.DatabaseError("broken")
+
+        monkeypatch.setattr(archive._near, "find", locked)
+        assert await archive.find(Query(limit=1)) == (kept,)
+        monkeypatch.setattr(archive._near, "find", broken)
+        with pytest.raises(ArchiveUnavailable, match="broken"):
+            await archive.find(Query(limit=1))
+        assert await archive.find(Query(limit=1000)) == (kept,)
+
+    using(tmp_path, run)
+
+
+def test_large_bodies_are_read_in_a_thread(tmp_path):
+    """What takes long to read holds up nothing else."""
+    body = os.urandom(local.NEAR_BYTES + 1)
+
+    async def run(archive: LocalArchive) -> None:
+        kept = await keep_one(archive, body=body)
+        assert await archive.read(kept, "body") == body
 
     using(tmp_path, run)
 

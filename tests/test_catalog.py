@@ -1,9 +1,11 @@
 """Rows, queries and the schema."""
 
+import gc
 import itertools
 import json
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -13,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pravda.archive import connections, migrate, statements
-from pravda.archive.catalog import Reader, insert, open_writer
+from pravda.archive.catalog import Reader, insert, open_reader, open_writer
 from pravda.archive.connections import Mode, connect, transaction
 from pravda.archive.migrate import APPLICATION, FORMAT
 from pravda.archive.rows import find_parameters, find_statement, row_hash, row_of, snapshot_of, sortable
-from pravda.archive.trouble import is_locked, storage_trouble, unavailable
+from pravda.archive.trouble import is_locked, may_be_full, storage_trouble, unavailable
 from pravda.core.digest import sha256
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Query
@@ -452,3 +454,68 @@ def test_troubles_without_a_code():
     trouble = storage_trouble(OSError("odd"), Path("b"))
     assert trouble.reason is Reason.STORAGE_UNAVAILABLE
     assert "odd" in str(trouble)
+
+
+def test_a_still_file_that_changes(catalog):
+    """A reader without locks notices that its file changed, also several times, and reads it again as it is."""
+    first, second, third = (a_snapshot(captured_at=NOON + timedelta(days=step))[0] for step in range(3))
+    with closing(open_writer(catalog)) as writer:
+        insert(writer, [row_of(first, {})])
+    reader = Reader(catalog, immutable=True)
+    assert reader.find(Query()) == (first,)
+    assert not catalog.with_name(f"{catalog.name}-shm").exists()
+    writer = open_writer(catalog)
+    insert(writer, [row_of(second, {})])
+    assert reader.find(Query()) == (second, first)
+    writer.close()
+    reader.close()
+    reader = Reader(catalog, immutable=True)
+    assert len(reader.find(Query())) == 2
+    with closing(open_writer(catalog)) as writer:
+        insert(writer, [row_of(third, {})])
+    assert len(reader.find(Query())) == 3
+    catalog.unlink()
+    with pytest.raises(ArchiveUnavailable):
+        reader.find(Query(limit=1))
+    reader.close()
+
+
+def test_a_still_file_that_breaks(catalog):
+    """What a reader without locks cannot read is an error while the file stays as it is."""
+    catalog.write_bytes(b"SQLite format 3\0" + bytes(8000))
+    reader = Reader(catalog, immutable=True)
+    with pytest.raises(ArchiveUnavailable):
+        reader.find(Query())
+    reader.close()
+
+
+def test_a_reader_for_any_place(catalog):
+    """A catalog is read with locks where that works; where it is no catalog, the reader lets go and says so."""
+    reader = open_reader(catalog)
+    assert reader.find(Query()) == ()
+    reader.close()
+    catalog.write_bytes(b"notes" * 2000)
+    with pytest.raises(ArchiveUnavailable, match="no SQLite database"):
+        open_reader(catalog)
+    catalog.with_name(f"{catalog.name}-wal").write_bytes(b"x")
+    with pytest.raises(ArchiveUnavailable):
+        open_reader(catalog)
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (OSError(28, "No space left on device"), True),
+        (OSError(13, "Permission denied"), False),
+        (sqlite3.OperationalError("x"), False),
+        (ArchiveUnavailable("x"), False),
+        (None, False),
+    ],
+)
+def test_what_may_come_from_a_full_disk(problem, expected):
+    """Errors that a full or failing disk raises are told apart from others, also behind one of ours."""
+    assert may_be_full(problem) is expected
+    outer = ArchiveUnavailable("y")
+    outer.__cause__ = problem
+    assert may_be_full(outer) is expected

@@ -186,15 +186,16 @@ MISBEHAVED = """
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree whose parsers misbehave."""
+    folder = tmp_path_factory.mktemp("grove")
+    for name in ("json", "signal", "pravda"):
+        write(folder, f"{name}.py", "raise RuntimeError")  # the worker has its own
     return grove(
-        tmp_path_factory.mktemp("grove"),
+        folder,
         misbehaved=MISBEHAVED,
         refuses="def can_parse(page):\n    return 0\n\ndef parse(page):\n    return [{}]\n",
         raises="def can_parse(page):\n    raise KeyError('table')\n\ndef parse(page):\n    return [{}]\n",
         broken="def parse(page:\n",
         leaves="raise SystemExit('no')\n",
-        # the worker's own modules stand before those of a tree
-        json="raise RuntimeError\n",
     )
 
 
@@ -372,7 +373,7 @@ def test_a_program_is_told_of_the_page(runner, root):
     """A program gets the bytes on stdin, the rest in its environment, and runs in the tree's folder."""
     write(
         root,
-        "program.py",
+        "programs/program.py",
         """
         import json, os, sys
         told = {name: value for name, value in os.environ.items() if name.startswith("PRAVDA_")}
@@ -380,7 +381,7 @@ def test_a_program_is_told_of_the_page(runner, root):
         """,
     )
     big = b"x" * 3_000_000
-    found = runner.run(job("cmd: python program.py", big, charset="shift_jis", sanitize=False)).items
+    found = runner.run(job("cmd: python programs/program.py", big, charset="shift_jis", sanitize=False)).items
     assert found is not None
     assert found[0] == {
         "PRAVDA_SOURCE": "a",
@@ -461,7 +462,7 @@ def test_an_orphan_ends_itself(root):
         "r = Runner(Path(sys.argv[1]), Limits(seconds=0.5)); r.run(job()); print(r._worker._process.pid, flush=True);"
         "r._limits = Limits(); r._worker._limits = Limits(); r.run(job('parsers.misbehaved:loops'))"
     )
-    # the worker's own timer: half a second, and five of grace
+    # the worker's own timer: half a second, and two of grace
     with subprocess.Popen(
         [sys.executable, "-c", code, str(root)], stdout=subprocess.PIPE, cwd=Path(__file__).parent.parent
     ) as starter:

@@ -121,6 +121,14 @@ def test_the_example_keeps_its_fixture(tmp_path):
     assert [item["title"] for item in built["sources"]["example"]["items"]] == ["A page made for a test"]
 
 
+def test_the_documented_sources_can_be_read():
+    """The sources file that the documentation shows is one."""
+    text = (Path(__file__).parent.parent / "docs/tree.md").read_text("utf-8")
+    shown = parse_sources(text.partition("```toml\n")[2].partition("```")[0].encode())
+    assert [source.id for source in shown.sources] == ["events"]
+    assert shown.hosts[0].assume_allowed
+
+
 def test_the_owner_and_name_of_a_repository():
     """They are read from the addresses that forges give, and from nothing else."""
     for address in (

@@ -50,10 +50,10 @@ def run(
 
 
 def _step(text: str) -> Step:
-    facts = dict(re.findall(r"(?m)^ {8}([a-z]+): (?!\|)(.+?)(?: #.*)?$", text))
+    facts: dict[str, str] = dict(re.findall(r"(?m)^ {8}([a-z]+): (?!\|)(.+?)(?: #.*)?$", text))
     script = re.search(r"(?m)^ {8}run: \|\n((?: {10}.*\n|\n)+)", text)
     return Step(
-        name=facts.get("name", facts.get("uses", "")),
+        name=facts.get("name") or facts.get("uses") or "",
         uses=facts.get("uses", ""),
         condition=facts.get("if", ""),
         script=re.sub(r"(?m)^ {10}", "", script[1]) if script else facts.get("run", ""),

@@ -2,21 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Self, assert_never
 
-from pravda.core import policy
+from pravda.core import policy, snapshots
 from pravda.core.classify import classify, subject_of
 from pravda.core.digest import identity
 from pravda.core.durations import seconds
 from pravda.core.evidence import Evidence, Phase, Trouble
-from pravda.core.headers import after_not_modified
 from pravda.core.hosts import TooLong
-from pravda.core.outcome import Answer, Asked, Newest, Result, Snapshot, Verdict
-from pravda.core.ports import Archive, Clock, Contents, Engine, Held, Observed, Order, Query
+from pravda.core.outcome import Answer, Newest, Result, Snapshot, Verdict
+from pravda.core.ports import Archive, Clock, Contents, Engine, Observed, Order, Query
 from pravda.core.request import DEFAULT_MAX_BYTES, OnFailure, Request, RobotsMode, Timeouts, TlsMode
 from pravda.core.rules import Previous, Rules, Subject, count_matches, evaluate
 from pravda.core.states import Reason, State
@@ -28,7 +27,9 @@ log = logging.getLogger("pravda")
 DEFAULT_READ_LIMIT = 64 * 1024 * 1024
 """Bytes of a body that rules and signatures may read; a longer body fails the rules that read it."""
 
-_THREAD_FROM = 1024 * 1024  # bytes from which judging a page would hold up the other captures
+_THREAD_FROM, _THREAD_WITH_RULES_FROM = 1024 * 1024, 64 * 1024
+"""Bytes of a page from which judging it would hold up the other captures: bare, and with rules that search it."""
+
 _PAGE = 20  # rows looked at together when searching for a usable snapshot
 
 
@@ -38,6 +39,14 @@ class _Flight:
 
     task: "asyncio.Task[Snapshot]"
     waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Usable:
+    """A usable snapshot with its page, whose bytes were just found intact."""
+
+    snapshot: Snapshot
+    subject: Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +127,16 @@ class Pravda:
         )
         attempts: tuple[Snapshot, ...] = ()
         candidate: policy.Candidate = policy.UNKNOWN
+        usable: _Usable | None = None
         while True:
             spent = self._clock.monotonic() - started
             step = policy.next_step(request, began, spent, attempts, candidate)
             match step:
                 case policy.Look():
-                    candidate = await self._newest_usable(request, case.identity)
-                case policy.Run():
-                    attempts += (await self._shared(case, step),)
+                    usable = await self._newest_usable(request, case.identity)
+                    candidate = usable.snapshot if usable else None
+                case policy.Run(held=held):
+                    attempts += (await self._shared(case, step, usable if held else None),)
                 case policy.Reuse(snapshot=snapshot):
                     return self._answer(case, Result.REUSED, snapshot, attempts, snapshot)
                 case policy.Serve(snapshot=snapshot):
@@ -161,7 +172,7 @@ class Pravda:
 
     # attempts
 
-    async def _shared(self, case: _Case, step: policy.Run) -> Snapshot:
+    async def _shared(self, case: _Case, step: policy.Run, held: _Usable | None) -> Snapshot:
         """The attempt, made once for all identical captures that run at the same time."""
         request = case.request
         key = (
@@ -175,11 +186,11 @@ class Pravda:
             request.max_bytes,
             request.robots,
             step.fresh_connection,
-            step.held.id if step.held else None,
+            held.snapshot.id if held else None,
         )
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[key] = _Flight(asyncio.create_task(self._attempt(case, step)))
+            flight = self._flights[key] = _Flight(asyncio.create_task(self._attempt(case, step, held)))
             self._running.add(flight.task)
             flight.task.add_done_callback(self._running.discard)
             flight.task.add_done_callback(lambda _: self._land(key, flight))
@@ -192,20 +203,19 @@ class Pravda:
                 self._land(key, flight)
                 flight.task.cancel()
                 await asyncio.wait({flight.task})  # what it saw is kept before the cancellation goes on
+                if not flight.task.cancelled():
+                    flight.task.exception()  # asked for, lest the loop complain that nobody heard of it
 
     def _land(self, key: object, flight: _Flight) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
 
-    async def _attempt(self, case: _Case, step: policy.Run) -> Snapshot:
+    async def _attempt(self, case: _Case, step: policy.Run, held: _Usable | None) -> Snapshot:
         """Observe, judge and keep."""
-        held = step.held
         order = Order(
             request=case.request,
             budget=step.budget,
-            held=Held(url=held.evidence.final_url, validators=held.validators)
-            if held and held.validators
-            else None,
+            held=snapshots.held_by(held.snapshot) if held else None,
             fresh_connection=step.fresh_connection,
         )
         observed = await self._observed(order)
@@ -243,30 +253,18 @@ class Pravda:
                 )
             )
 
-    async def _judged(self, case: _Case, observed: Observed, held: Snapshot | None) -> Snapshot:
+    async def _judged(self, case: _Case, observed: Observed, held: _Usable | None) -> Snapshot:
         evidence = observed.evidence
-        response = evidence.response
-        confirmed = held if held and evidence.sent and response and response.status == 304 else None
-        if confirmed:
-            evidence = _pointing(evidence, confirmed)
-            subject = await self._subject(confirmed)
+        confirmed: Snapshot | None = None
+        if held and snapshots.is_confirmed(evidence):
+            confirmed, subject = held.snapshot, held.subject
+            evidence = snapshots.confirming(evidence, confirmed)
         else:
             body = observed.contents.get("body")
             subject = subject_of(evidence, body.read(self._read_limit) if body else b"")
         verdict = await self._verdict(case.request, case.identity, evidence, subject)
-        content_at = evidence.captured_at if evidence.content else None
-        return Snapshot(
-            id=self._new_id(),
-            evidence=evidence,
-            verdict=verdict,
-            asked=_asked(case),
-            validators=after_not_modified(evidence.sent, evidence.validators, confirmed.validators)
-            if confirmed
-            else evidence.validators,
-            not_modified=confirmed is not None,
-            content_from=(confirmed.content_from or confirmed.id) if confirmed else None,
-            content_captured_at=confirmed.content_captured_at if confirmed else content_at,
-        )
+        asked = snapshots.asked_of(case.request, case.identity, case.capture_id)
+        return snapshots.make(self._new_id(), evidence, verdict, asked, confirmed)
 
     async def _verdict(self, request: Request, ident: str, evidence: Evidence, subject: Subject) -> Verdict:
         expect = request.expect
@@ -275,24 +273,23 @@ class Pravda:
         def judge() -> Verdict:
             return classify(evidence, subject, expect=expect, previous=previous, artifacts=request.artifacts)
 
-        if len(subject.page.body) >= _THREAD_FROM:
-            return await asyncio.to_thread(judge)
-        return judge()
+        return await asyncio.to_thread(judge) if _is_long_work(expect, subject) else judge()
 
     async def _previous(self, request: Request, ident: str) -> Previous | None:
         """What the last usable snapshot had, for `max_drop`."""
         last = await self._newest_usable(request, ident)
         if last is None:
             return None
-        subject = await self._subject(last)
-        return Previous(bytes=subject.size, matches=count_matches(request.expect, subject.page))
+        return Previous(bytes=last.subject.size, matches=count_matches(request.expect, last.subject.page))
 
     async def _kept(self, case: _Case, snapshot: Snapshot, contents: Mapping[str, Contents]) -> Snapshot:
         try:
             try:
                 await self._archive.keep(snapshot, _contents_of(snapshot, contents))
             except StorageTrouble as problem:
-                snapshot = _without_bytes(snapshot, problem)
+                snapshot = snapshots.without_bytes(
+                    snapshot, problem.reason, str(problem), repr(problem.__cause__)
+                )
                 await self._archive.keep(snapshot, _contents_of(snapshot, contents))
         except (ArchiveUnavailable, StorageTrouble) as problem:
             raise ArchiveUnavailable(str(problem), await self._newest_readable(case)) from problem
@@ -303,7 +300,7 @@ class Pravda:
             newest = await self._newest_usable(case.request, case.identity)
         except ArchiveUnavailable:
             return None
-        return policy.newest_of(newest, case.began) if newest else None
+        return policy.newest_of(newest.snapshot, case.began) if newest else None
 
     # what is kept
 
@@ -324,9 +321,9 @@ class Pravda:
         began = self._clock.now()
         newest = await self._newest_usable(request, identity(request, self._archive.secret))
         limit = None if max_age is None else seconds("max_age", max_age)
-        if newest is None or (limit is not None and policy.age_of(newest, began) > limit):
+        if newest is None or (limit is not None and policy.age_of(newest.snapshot, began) > limit):
             return None
-        return newest
+        return newest.snapshot
 
     async def read(self, snapshot: Snapshot, name: str = "body", limit: int | None = None) -> bytes:
         """An artifact's bytes, checked against their hash; raises NotFound and Damaged."""
@@ -372,65 +369,48 @@ class Pravda:
         body = await self._archive.read(holder, "body", self._read_limit)
         return subject_of(holder.evidence, body or b"")
 
-    async def _newest_usable(self, request: Request, ident: str) -> Snapshot | None:
+    async def _newest_usable(self, request: Request, ident: str) -> _Usable | None:
         """The newest live snapshot that is intact and passes the request's rules today."""
-        judged: dict[object, bool] = {}
+        refused: set[object] = set()
         before: tuple[datetime, str] | None = None
         limit = 1  # nearly always the newest one will do
         while found := await self._archive.find(
             Query(identity=ident, state=State.LIVE, limit=limit, before=before)
         ):
             for snapshot in found:
-                if await self._may_answer(snapshot, request, judged):
-                    return snapshot
+                alike = snapshots.alike(snapshot)
+                if alike in refused:
+                    continue  # the same page again: it may have been confirmed a thousand times
+                if subject := await self._usable(snapshot, request):
+                    return _Usable(snapshot=snapshot, subject=subject)
+                refused.add(alike)
             before, limit = found[-1].order, _PAGE
         return None
 
-    async def _may_answer(self, snapshot: Snapshot, request: Request, judged: dict[object, bool]) -> bool:
+    async def _usable(self, snapshot: Snapshot, request: Request) -> Subject | None:
+        """The page of a snapshot that may be used for a request; None: it may not."""
         if request.tls is TlsMode.VERIFY and snapshot.asked.tls is TlsMode.INSECURE:
-            return False  # evidence taken over an unverified connection answers only those who asked for that
-        content, response = snapshot.evidence.content, snapshot.evidence.response
-        same = (
-            content and content.sha256,
-            response and response.value("content-type"),
-            snapshot.evidence.final_url,
-        )
-        if same not in judged:
-            judged[same] = await self._is_usable(snapshot, request)
-        return judged[same]
-
-    async def _is_usable(self, snapshot: Snapshot, request: Request) -> bool:
+            return None  # evidence taken over an unverified connection answers only those who asked for that
         try:
             holder = await self._holder(snapshot)
-            kept = {artifact.name for artifact in (*snapshot.evidence.artifacts, *holder.evidence.artifacts)}
-            if not set(request.artifacts) - {"payload"} <= kept:
-                return False
-            subject = await self._subject(snapshot)
+            if not snapshots.has_artifacts(snapshot, holder, request.artifacts):
+                return None
+            subject = await self._subject(holder)
         except Damaged as problem:
             log.warning("passed over: %s", problem)
-            return False
-        return await self._passes(request.expect, subject)
+            return None
+        return subject if await self._passes(request.expect, subject) else None
 
     async def _passes(self, expect: Rules, subject: Subject) -> bool:
         # max_drop compares a new page with the held one; a held page has nothing to be compared with
         def judge() -> bool:
             return all(check.passed for check in evaluate(expect, subject, None, drop=False))
 
-        return await asyncio.to_thread(judge) if len(subject.page.body) >= _THREAD_FROM else judge()
+        return await asyncio.to_thread(judge) if _is_long_work(expect, subject) else judge()
 
 
-def _asked(case: _Case) -> Asked:
-    request = case.request
-    return Asked(
-        page=request.url.page,
-        identity=case.identity,
-        capture_id=case.capture_id,
-        key=request.key,
-        expect=request.expect,
-        conditional=request.conditional,
-        tls=request.tls,
-        artifacts=request.artifacts,
-    )
+def _is_long_work(expect: Rules, subject: Subject) -> bool:
+    return len(subject.page.body) >= (_THREAD_WITH_RULES_FROM if expect.needs_body else _THREAD_FROM)
 
 
 def _no_artifact(holder: Snapshot, snapshot: Snapshot, name: str) -> NotFound:
@@ -440,24 +420,3 @@ def _no_artifact(holder: Snapshot, snapshot: Snapshot, name: str) -> NotFound:
 
 def _contents_of(snapshot: Snapshot, contents: Mapping[str, Contents]) -> Mapping[str, Contents]:
     return {artifact.name: contents[artifact.name] for artifact in snapshot.evidence.artifacts}
-
-
-def _pointing(evidence: Evidence, held: Snapshot) -> Evidence:
-    """A 304's evidence: its own heads, and the content it confirms instead of an empty body."""
-    own = tuple(artifact for artifact in evidence.artifacts if artifact.name not in ("body", "payload"))
-    return replace(evidence, content=held.evidence.content, artifacts=own)
-
-
-def _without_bytes(snapshot: Snapshot, problem: StorageTrouble) -> Snapshot:
-    """The snapshot that can still be kept when its bodies cannot be written: facts and heads."""
-    heads = tuple(
-        artifact
-        for artifact in snapshot.evidence.artifacts
-        if not artifact.name.endswith(("body", "payload", "certificates"))
-    )
-    trouble = Trouble(
-        reason=problem.reason, phase=Phase.STORE, detail=str(problem), raw=repr(problem.__cause__)[:500]
-    )
-    evidence = replace(snapshot.evidence, trouble=trouble, artifacts=heads)
-    verdict = classify(evidence, subject_of(evidence, b""), expect=Rules())
-    return replace(snapshot, evidence=evidence, verdict=verdict)

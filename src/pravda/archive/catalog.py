@@ -43,15 +43,20 @@ def open_writer(catalog: Path) -> sqlite3.Connection:
 
 def open_reader(catalog: Path) -> "Reader":
     """A reader on a catalog of this code's format, also where nothing may or can be written; raises ArchiveUnavailable."""
-    reader = Reader(catalog)
+    try:
+        return _of_this_format(Reader(catalog))
+    except ArchiveUnavailable:
+        if log_bytes(catalog):
+            raise
+    return _of_this_format(Reader(catalog, immutable=True))
+
+
+def _of_this_format(reader: "Reader") -> "Reader":
     try:
         reader.refuse_older()
     except ArchiveUnavailable:
         reader.close()
-        if log_bytes(catalog):
-            raise
-        reader = Reader(catalog, immutable=True)
-        reader.refuse_older()
+        raise
     return reader
 
 

@@ -1,9 +1,8 @@
 """`pravda history`: what is kept, newest first."""
 
 import json
-import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from pravda.assemble import open_blocking
 from pravda.cli import options
 from pravda.cli.trouble import Stop, told
 from pravda.cli.words import ago, badge, now, safe, size, typed_url
-from pravda.core.durations import seconds
+from pravda.core.listing import cursor_of, read_cursor, read_moment
 from pravda.core.mistake import BadRequest
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Query
@@ -62,14 +61,14 @@ def command(
             page=typed_url(url).page if url else None,
             key=key,
             state=State(state) if state else None,
-            since=_moment("since", since, moment),
-            until=_moment("until", until, moment),
+            since=read_moment("since", since, moment) if since is not None else None,
+            until=read_moment("until", until, moment) if until is not None else None,
             limit=limit + 1,  # one more tells whether there is more
-            before=_read_cursor(cursor) if cursor else None,
+            before=read_cursor(cursor) if cursor else None,
         )
         with open_blocking(home=home) as pravda:
             found = pravda.history(query)
-        items, following = found[:limit], _cursor(found[limit - 1]) if len(found) > limit else None
+        items, following = found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
         _print(items, following, moment, as_json=as_json, with_url=url is None)
         if not items:
             raise Stop("nothing is kept that fits", Exit.NOT_FOUND)
@@ -102,32 +101,3 @@ def _line(snapshot: Snapshot, moment: datetime, *, with_url: bool) -> str:
         *((safe(seen.url),) if with_url else ()),
     )
     return "  ".join(parts)
-
-
-def _moment(field: str, text: str | None, moment: datetime) -> datetime | None:
-    """A time, a date's first moment, or so long ago."""
-    if text is None:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return moment - timedelta(seconds=seconds(field, text))
-    except BadRequest:
-        raise BadRequest(
-            field, f"{text!r:.60} is no time; write 2026-03-01T12:00:00Z, a date, or 7d"
-        ) from None
-
-
-def _cursor(last: Snapshot) -> str:
-    return f"{last.captured_at.astimezone(UTC).isoformat(timespec='microseconds')}_{last.id}"
-
-
-def _read_cursor(text: str) -> tuple[datetime, str]:
-    try:
-        when, _, last = text.partition("_")
-        return datetime.fromisoformat(when).astimezone(UTC), str(uuid.UUID(last))
-    except (ValueError, OverflowError):
-        raise BadRequest("cursor", "is none that a list gave; take it from the list before") from None

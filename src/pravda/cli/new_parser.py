@@ -24,12 +24,12 @@ def command(source_id: str, *, root: Path) -> None:
         recipe = bench.recipe(source_id)
         begun = begin(recipe, bench.held(recipe).page)
     path = root / FOLDER / begun.file
+    if path.exists():
+        raise Stop(f"{path} is there already", Exit.USAGE)
     try:
         path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8", errors="replace") as file:
             file.write(begun.text)
-    except FileExistsError:
-        raise Stop(f"{path} is there already", Exit.USAGE) from None
     except OSError as problem:
         raise Stop(f"{path} cannot be written: {problem.strerror}", Exit.ARCHIVE) from None
     click.echo(f"{safe(str(path))} is written. In sources.toml, under id = {recipe.source_id!r}, write:")

@@ -10,6 +10,8 @@ COMMANDS = {
     "diff": "Show what changed between two snapshots.",
     "verify": "Check that everything kept is still there and unchanged.",
     "du": "Show what the archive takes of the disk, and for which hosts.",
+    "serve": "Serve the archive over HTTP.",
+    "keys": "Make, list and revoke API keys of the service.",
     "init": "Begin a snapshot tree, or take over one that is there.",
     "refresh": "Ask for the pages of a snapshot tree that are due.",
     "status": "Show how the pages of a snapshot tree stand.",
@@ -17,7 +19,7 @@ COMMANDS = {
     "parse": "Run a source's parser over a stored page; never a request.",
     "build": "Parse every source into one document; never a request.",
     "fixture": "Pin pages for ever, and hold parsers to them.",
-    "new-parser": "Write a parser to begin with, from the page that is stored.",
+    "new-parser": "Write a parser to begin with.",
     "demo": "See fresh, stale and failed answers on a small site of our own.",
 }
 """Name of a command, which is its module's too, dashes made underscores → its line in `pravda --help`."""

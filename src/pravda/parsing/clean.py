@@ -89,6 +89,7 @@ _URL_KEY: Final = re.compile(
     r"(?:.*[_\-. ])?(?:url|uri|href|src|link)s?|.*[a-z0-9](?:Url|URL|Uri|URI|Href|Src|Link)s?",
 )
 _RUNNABLE: Final = re.compile(r"(?:javascript|vbscript|blob|file):\S+|data:[^,\s]{0,200},\S*", re.IGNORECASE)
+_TAB_OR_NEWLINE: Final = str.maketrans("", "", "\t\n\r")
 _ABSOLUTE: Final = re.compile(r"https?://", re.IGNORECASE)
 _PLAIN_KEY: Final = re.compile(r"\w{1,60}")
 
@@ -173,7 +174,8 @@ def _value(value: Json, path: str, url: str, report: Report, *, is_url: bool) ->
 
 
 def _text(value: str, path: str, url: str, report: Report, *, is_url: bool) -> str | None:
-    text, fixes = clean_text(value)
+    # URL Standard §4.4: a browser drops these, so that a scheme may be spelt with them in between
+    text, fixes = clean_text(value.translate(_TAB_OR_NEWLINE) if is_url else value)
     out: str | None = text
     if is_url and text:
         out, more = _checked(text, url)

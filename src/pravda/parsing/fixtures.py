@@ -1,10 +1,11 @@
 """Fixtures: pages pinned to a date for ever, with what their parser makes of them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -149,18 +150,17 @@ def time_text(when: datetime) -> str:
 def _bodies(root: Path, recipe: Recipe) -> Iterator[Path]:
     """The files that are pinned pages."""
     pattern = recipe.fixtures
-    found: Iterable[Path]
     if pattern is None:
         folder = root / FOLDER / recipe.source_id
-        found = (path for path in _entries(folder) if _NAME.fullmatch(path.name.partition(".")[0]))
+        found = [path for path in _entries(folder) if _NAME.fullmatch(path.name.partition(".")[0])]
     else:
         try:
-            found = root.glob(pattern.replace("{id}", recipe.source_id))
+            found = list(islice(root.glob(pattern.replace("{id}", recipe.source_id)), _MOST + 1))
         except (ValueError, NotImplementedError) as problem:
             raise BadRequest("fixtures", f"{pattern!r:.120} is no pattern: {problem}") from None
-    for number, path in enumerate(found):
-        if number >= _MOST:
-            raise BadRequest("fixtures", f"{recipe.source_id} has more than {_MOST:,} files of fixtures")
+    if len(found) > _MOST:
+        raise BadRequest("fixtures", f"{recipe.source_id} has more than {_MOST:,} files of fixtures")
+    for path in found:
         if not path.name.endswith((META, EXPECTED)) and ".tmp-" not in path.name and path.is_file():
             yield path
 

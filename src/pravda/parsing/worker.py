@@ -27,9 +27,8 @@ _NETWORK: Final = frozenset(
         "socket.sendto",
     }
 )
-_GRACE: Final = (
-    5.0  # seconds; by then whoever started this process has ended it, unless that one was killed itself
-)
+_GRACE: Final = 2.0
+"""Seconds; by then whoever started this process has ended it, unless that one was killed itself."""
 
 
 class Offline(RuntimeError):

@@ -1,0 +1,1 @@
+"""Pravda as a service: the operations over HTTP."""
