@@ -125,6 +125,8 @@ def test_keeps_at_the_same_time(tmp_path):
         assert 1 <= kept <= 4
         assert sum(isinstance(end, StorageTrouble) for end in ends) == 16 - kept
         assert await asyncio.to_thread(on_disk, tmp_path) < 1_000_000
+        assert archive._keeper
+        assert (archive._keeper._quota._writing, archive._keeper._quota._waiting) == (0, 0)
 
     using(tmp_path, Limits(most=1_000_000), run)
 

@@ -410,6 +410,8 @@ class Pravda:
 
 
 def _is_long_work(expect: Rules, subject: Subject) -> bool:
+    if expect.xpath:
+        return True  # whose time grows with the square of even a small page, or worse
     return len(subject.page.body) >= (_THREAD_WITH_RULES_FROM if expect.needs_body else _THREAD_FROM)
 
 

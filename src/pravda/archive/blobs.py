@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -111,7 +111,7 @@ class Blobs:
         """Where a blob is, or would be; raises Harmed for what is no hash."""
         if not _NAME.fullmatch(sha256):
             raise Harmed(Harm.CHANGED, f"{sha256!r:.80} is no SHA-256")
-        return self.folder / sha256[:2] / f"{sha256}.zst"
+        return Path(f"{self.folder}/{sha256[:2]}/{sha256}.zst")
 
     def stage(self, contents: Contents, sha256: str, size: int, *, reserve: bool = False) -> Staged:
         """Write content aside unless an intact blob has it; `reserve` writes even beyond the quota.
@@ -122,8 +122,10 @@ class Blobs:
         harm = self.check(sha256, size)
         if harm is None:
             return Staged(sha256=sha256)
-        with nullcontext() if reserve else self._quota.room(size):
-            return self._write_aside(contents, sha256, size, heals=harm is not Harm.MISSING)
+        with self._quota.room(size, reserve=reserve) as room:
+            staged = self._write_aside(contents, sha256, size, heals=harm is not Harm.MISSING)
+            room.taken = staged.stored
+        return staged
 
     def _write_aside(self, contents: Contents, sha256: str, size: int, *, heals: bool) -> Staged:
         descriptor, name = tempfile.mkstemp(dir=self.aside)

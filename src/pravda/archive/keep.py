@@ -74,16 +74,14 @@ class Keeper:
         except Exception as problem:  # whatever it is, the one who waits must hear of it
             for staged in blobs:
                 staged.discard()
+            self._quota.settle(_taken(blobs))
             answer(storage_trouble(problem, self._blobs.folder) if isinstance(problem, OSError) else problem)
         else:
             self.queue.put(Job(row=row, blobs=tuple(blobs), answer=self._counting(blobs, answer)))
 
     def _counting(self, blobs: Sequence[Staged], answer: Answer) -> Answer:
-        stored = sum(staged.stored for staged in blobs)
-        self._quota.wait_for_row(stored)
-
         def answered(problem: Exception | None) -> None:
-            self._quota.wait_for_row(-stored)
+            self._quota.settle(_taken(blobs))
             answer(problem)
 
         return answered
@@ -151,6 +149,10 @@ class Keeper:
         for job in jobs:
             name = job.row.snapshot["id"]
             job.answer(ValueError(f"snapshot {name} is kept already") if name in known else None)
+
+
+def _taken(blobs: Sequence[Staged]) -> int:
+    return sum(staged.stored for staged in blobs)
 
 
 def _tells_of_storage(snapshot: Snapshot) -> bool:

@@ -28,6 +28,14 @@ class Limits:
     """Bytes of the disk that must stay free; 0: none; None: the smaller of SPARE_BYTES and SPARE_SHARE."""
 
 
+@dataclass(slots=True)
+class Room:
+    """What became of the room that was given."""
+
+    taken: int = 0
+    """Bytes on the disk, to be settled later."""
+
+
 class Quota:
     """Decides whether more may be written; shared by the threads of a process."""
 
@@ -47,24 +55,27 @@ class Quota:
         self._waiting = 0  # bytes written aside that the catalog does not count yet
 
     @contextmanager
-    def room(self, size: int) -> Iterator[None]:
+    def room(self, size: int, *, reserve: bool = False) -> Iterator["Room"]:
         """Room for `size` bytes while they are written; raises StorageTrouble where there is none.
 
-        The size is that before compression: a keep is never begun that might not fit.
+        The size is that before compression: a keep is never begun that might not fit. `reserve` takes the last room too.
         """
+        room = Room()
         with self._lock:
-            self._refuse_when_full(self._writing + size)
+            if not reserve:
+                self._refuse_when_full(self._writing + size)
             self._writing += size
         try:
-            yield
+            yield room
         finally:
             with self._lock:
                 self._writing -= size
+                self._waiting += room.taken
 
-    def wait_for_row(self, size: int) -> None:
-        """Bytes are written, and the catalog does not count them yet; negative when that is over."""
+    def settle(self, taken: int) -> None:
+        """So many bytes that were written are counted by the catalog now, or gone."""
         with self._lock:
-            self._waiting += size
+            self._waiting -= taken
 
     def counted(self, stored: int) -> None:
         """The catalog counts so many bytes now."""

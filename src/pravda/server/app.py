@@ -34,7 +34,13 @@ def make_app(service: Service, version: str) -> FastAPI:
             await service.close()
 
     app = FastAPI(
-        title=_TITLE, version=version, openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan
+        title=_TITLE,
+        version=version,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
     for part in (health, snapshots, artifacts, captures):
         part.add_routes(app.router, service)

@@ -70,6 +70,8 @@ class Server(uvicorn.Server):
         """Take no more connections, give what runs its time, then end it."""
         ending = asyncio.create_task(self._service.desk.close(self._service.options.grace))
         await super().shutdown(sockets)
+        if self.force_exit:  # a second signal: end it now
+            await self._service.desk.close(0)
         await ending
 
     @contextmanager
