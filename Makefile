@@ -4,16 +4,18 @@
 
 VENV ?= .venv
 RUN = $(VENV)/.ready-run
+SERVE = $(VENV)/.ready-serve
 DEV = $(VENV)/.ready-dev
 
 # Unexpanded, and through the environment: a URL may hold $, & and quotes.
 export RUN_URL = $(value URL)
 
-.PHONY: help run test chaos lint lock docs clean
+.PHONY: help run serve test chaos lint lock docs clean
 
 help:
 	@echo "make run              see fresh, stale and failed answers on a sample site"
 	@echo "make run URL=...      capture that page"
+	@echo "make serve            serve the archive on http://127.0.0.1:8080"
 	@echo "make test             run the tests"
 	@echo "make chaos            kill 200 processes at random moments, and look for what they lost"
 	@echo "make lint             check style and types"
@@ -24,12 +26,18 @@ help:
 $(RUN): pyproject.toml requirements/build.txt requirements/run.txt scripts/setup
 	@sh scripts/setup "$(VENV)" run
 
+$(SERVE): pyproject.toml requirements/build.txt requirements/serve.txt scripts/setup
+	@sh scripts/setup "$(VENV)" serve
+
 $(DEV): pyproject.toml requirements/build.txt requirements/dev.txt scripts/setup
 	@sh scripts/setup "$(VENV)" dev
 
 run: $(RUN)
 	@if [ -n "$$RUN_URL" ]; then exec "$(VENV)/bin/pravda" capture -- "$$RUN_URL"; \
 	else exec "$(VENV)/bin/pravda" demo; fi
+
+serve: $(SERVE)
+	@exec "$(VENV)/bin/pravda" serve
 
 test: $(DEV)
 	@"$(VENV)/bin/coverage" run -m pytest

@@ -101,6 +101,7 @@ class Daemon:
 
     home: Path
     arguments: tuple[str, ...] = ()
+    client: httpx.Client = field(default_factory=httpx.Client)
 
     def __enter__(self) -> "Daemon":
         self.log = self.home.with_name(f"{self.home.name}.log")
@@ -108,12 +109,14 @@ class Daemon:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.client.close()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
 
     def start(self) -> None:
         """Start, or start again, and wait until it listens."""
+        self.client.close()
         with self.log.open("ab") as log:
             begin = log.tell()
             self.process = subprocess.Popen(
@@ -134,7 +137,7 @@ class Daemon:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and wait; the exit code."""
-        self.client.close()
+        self.client.close()  # another one is made at the next start
         self.process.send_signal(how)
         return self.process.wait(timeout=30)
 

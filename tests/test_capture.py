@@ -324,7 +324,11 @@ def test_failed_conditional_request_falls_back(world: Make, status: int) -> None
     async def story() -> None:
         async with world(page(b"<p>words of a page</p>", headers={"ETag": '"a"'})) as w:
             await w.capture()
-            for scene in (trouble(Reason.CONNECTION_RESET), page(b"", status=status), trouble(Reason.RESPONSE_TIMEOUT)):
+            for scene in (
+                trouble(Reason.CONNECTION_RESET),
+                page(b"", status=status),
+                trouble(Reason.RESPONSE_TIMEOUT),
+            ):
                 w.engine.then(scene)
                 answer = await w.capture(conditional=True, max_stale_age="1d")
                 assert answer.result is Result.STALE
@@ -593,7 +597,10 @@ def test_cancelled_capture_is_kept() -> None:
             await task
         (kept,) = await w.pravda.history(Query())
         assert kept.verdict.failure is not None
-        assert (kept.verdict.failure.reason, kept.verdict.failure.fault) == (Reason.CANCELLED, FaultSide.LOCAL)
+        assert (kept.verdict.failure.reason, kept.verdict.failure.fault) == (
+            Reason.CANCELLED,
+            FaultSide.LOCAL,
+        )
 
     run(story())
 

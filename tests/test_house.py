@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "tree",
         "parsing",
     },
+    "server": {"core", "errors", "server"},
     "cli": {
         "core",
         "errors",
@@ -47,6 +48,7 @@ MAY_IMPORT = {
         "archive",
         "tree",
         "parsing",
+        "server",
         "cli",
     },
     "__main__": {"cli"},
@@ -140,7 +142,7 @@ def loaded_by(code: str) -> set[str]:
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
-HEAVY = {"playwright", "psycopg", "fastapi", "sqlite3", "pycurl", "obstore"}
+HEAVY = {"playwright", "psycopg", "fastapi", "uvicorn", "structlog", "sqlite3", "pycurl", "obstore"}
 
 
 def test_importing_the_face_is_light():

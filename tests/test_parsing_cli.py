@@ -231,19 +231,22 @@ def test_build_watches(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-m", "pravda", *arguments], stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for('"title": "two"')
-        write(root, "parsers/items.py", ITEMS.replace("item.text_content()", "'edited'"))
-        wait_for('"title": "edited"')
-        write(root, "sources.toml", "nonsense\n")
-        assert process.stderr is not None
-        while "sources.toml:1" not in process.stderr.readline():
-            assert process.poll() is None
-        write(root, "sources.toml", source() + source("b"))
-        snapshot(root, "b", LIST)
-        wait_for('"b": {')
-        process.send_signal(2)
-        process.communicate(timeout=20)
-        assert process.returncode == 130
+        try:
+            wait_for('"title": "two"')
+            write(root, "parsers/items.py", ITEMS.replace("item.text_content()", "'edited'"))
+            wait_for('"title": "edited"')
+            write(root, "sources.toml", "nonsense = 1\n")
+            assert process.stderr is not None
+            while "sources.toml:1" not in process.stderr.readline():
+                assert process.poll() is None
+            write(root, "sources.toml", source() + source("b"))
+            snapshot(root, "b", LIST)
+            wait_for('"b": {')
+            process.send_signal(2)
+            process.communicate(timeout=20)
+            assert process.returncode == 130
+        finally:
+            process.kill()
 
 
 def test_fixtures_by_command(tmp_path):

@@ -34,14 +34,16 @@ def test_the_version_is_one():
 
 
 def test_locks_hold_what_the_project_names():
-    """Every dependency is locked, in one version for all Pythons, and the three locks agree."""
+    """Every dependency is locked, in one version for all Pythons, and the locks agree."""
     groups = PROJECT["dependency-groups"]
     dev = names([item for item in groups["dev"] if isinstance(item, str)])
     run = names(PROJECT["project"]["dependencies"])
+    serve = run | names(PROJECT["project"]["optional-dependencies"]["server"])
     assert run <= locked("run.txt").keys()
-    assert run | dev | names(groups["build"]) <= locked("dev.txt").keys()
+    assert serve <= locked("serve.txt").keys()
+    assert serve | dev | names(groups["build"]) <= locked("dev.txt").keys()
     assert names(groups["build"]) <= locked("build.txt").keys()
-    for name in ("run.txt", "build.txt"):
+    for name in ("run.txt", "serve.txt", "build.txt"):
         assert locked(name).items() <= locked("dev.txt").items()
 
 
@@ -63,7 +65,7 @@ def make(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Comple
     programs.mkdir(parents=True, exist_ok=True)
     (programs / "pravda").write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n")
     (programs / "pravda").chmod(0o755)
-    for stamp in (".ready-run", ".ready-dev"):
+    for stamp in (".ready-run", ".ready-serve", ".ready-dev"):
         (tmp_path / "venv" / stamp).touch()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(
@@ -97,6 +99,11 @@ def test_make_run_passes_the_url_as_it_is(tmp_path, url):
 def test_make_run_without_a_url_is_the_demo(tmp_path):
     """Without URL, the demo runs."""
     assert make(tmp_path, "run").stdout == "<demo>"
+
+
+def test_make_serve_serves(tmp_path):
+    """`make serve` starts the service."""
+    assert make(tmp_path, "serve").stdout == "<serve>"
 
 
 def test_make_alone_tells_what_there_is(tmp_path):

@@ -2,10 +2,11 @@
 
 import fcntl
 import hashlib
+import itertools
 import os
 import re
+import secrets
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -67,12 +68,13 @@ class Staged:
     stored: int = 0
     """Bytes it takes on the disk; 0: they are there already."""
 
-    def discard(self) -> None:
-        """Let go of the file, and of its name if it still has one."""
+    def discard(self, *, moved: bool = False) -> None:
+        """Let go of the file, and of its name unless it was moved away from there."""
         if self.aside is not None:
             os.close(self.descriptor)
-            with suppress(OSError):
-                self.aside.unlink(missing_ok=True)
+            if not moved:
+                with suppress(OSError):
+                    self.aside.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,7 @@ class Blobs:
         self.folder = home / "blobs"
         self.aside = home / "tmp"
         self._quota = quota or Quota(home, Limits())
+        self._token, self._numbers = secrets.token_hex(8), itertools.count(1)  # names no other process takes
         self._durable: set[str] = set()  # names of sub-folders this process knows to survive a crash
 
     def prepare(self) -> None:
@@ -118,8 +121,7 @@ class Blobs:
 
         Raises OSError, StorageTrouble beyond the quota, or ValueError when the bytes are not what they claim to be.
         """
-        self._rejuvenate(sha256)
-        harm = self.check(sha256, size)
+        harm = self._harm(sha256, size)
         if harm is None:
             return Staged(sha256=sha256)
         with self._quota.room(size, reserve=reserve) as room:
@@ -128,8 +130,9 @@ class Blobs:
         return staged
 
     def _write_aside(self, contents: Contents, sha256: str, size: int, *, heals: bool) -> Staged:
-        descriptor, name = tempfile.mkstemp(dir=self.aside)
-        staged = Staged(sha256=sha256, aside=Path(name), descriptor=descriptor, heals=heals)
+        aside = self.aside / f"{self._token}-{next(self._numbers)}"
+        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        staged = Staged(sha256=sha256, aside=aside, descriptor=descriptor, heals=heals)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _compress(contents, sha256, size, descriptor)
@@ -143,17 +146,19 @@ class Blobs:
         failed: dict[str, OSError] = {}
         fresh: dict[str, Staged] = {}
         for staged in batch:
-            if staged.aside is not None and (staged.heals or not self.path(staged.sha256).exists()):
+            if staged.aside is not None and (staged.heals or not os.path.exists(self.path(staged.sha256))):
                 fresh.setdefault(staged.sha256, staged)
+        moved: set[Path | None] = set()
         try:
             for staged in fresh.values():
                 _noting(failed, staged.sha256, sync, staged.descriptor)
             for staged in fresh.values():
                 if staged.sha256 not in failed:
                     _noting(failed, staged.sha256, self._rename, staged)
+            moved = {staged.aside for sha256, staged in fresh.items() if sha256 not in failed}
         finally:
             for staged in batch:
-                staged.discard()
+                staged.discard(moved=staged.aside in moved)
         self._sync_folders({staged.sha256 for staged in batch} - failed.keys(), failed)
         stored = sum(staged.stored for sha256, staged in fresh.items() if sha256 not in failed)
         return Published(failed=failed, stored=stored)
@@ -197,18 +202,27 @@ class Blobs:
         except OSError:
             return []
 
-    def _rejuvenate(self, sha256: str) -> None:
-        """Make a blob that is about to be named again look young, so that no repair takes it for an orphan meanwhile."""
-        with suppress(OSError, Harmed):
-            path = self.path(sha256)
-            if time.time() - path.stat().st_mtime > YOUNG_SECONDS / 2:
+    def _harm(self, sha256: str, size: int) -> Harm | None:
+        """What is wrong with a blob that is about to be named again; None: nothing."""
+        path = self.path(sha256)
+        try:
+            # it must look young, so that no repair takes it for an orphan meanwhile
+            if time.time() - os.stat(path).st_mtime > YOUNG_SECONDS / 2:
                 os.utime(path)
+        except FileNotFoundError:
+            return Harm.MISSING
+        except OSError:
+            pass  # reading it tells more
+        return self.check(sha256, size)
 
     def _rename(self, staged: Staged) -> None:
         assert staged.aside is not None
         path = self.path(staged.sha256)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        staged.aside.rename(path)
+        try:
+            os.rename(staged.aside, path)
+        except FileNotFoundError:  # the first blob with these two digits
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            os.rename(staged.aside, path)
 
     def _sync_folders(self, hashes: set[str], failed: dict[str, OSError]) -> None:
         """Blobs found in place count too: another process may not have come as far as its own sync."""

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from pravda.core.mistake import shown
 from pravda.server.problems import Kind, Problem, Refused
 
+_EXACT = 2**53
+
 
 def read_object(data: bytes, most_depth: int) -> dict[str, object]:
     """The object in a body; raises Refused."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique, parse_float=_number, parse_constant=_constant
+        )
     except RecursionError:
         raise _malformed(f"it is nested deeper than {most_depth} levels") from None
     except ValueError as problem:
@@ -29,6 +33,12 @@ def _unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
             raise _Ambiguous(f"the name {shown(name)} occurs twice in one object")  # RFC 8259 §4
         found[name] = value
     return found
+
+
+def _number(text: str) -> int | float:
+    """JSON has one kind of number: 5.0 is 5 (RFC 8259 §6), as far as every reader keeps it exact."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
 def _constant(word: str) -> object:

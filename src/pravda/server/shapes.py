@@ -156,6 +156,11 @@ def _request() -> Schema:
         "properties": {name: schema if name == "url" else maybe(schema) for name, schema in members.items()},
         "required": ["url"],
         "additionalProperties": False,
+        "if": {"required": ["body"], "properties": {"body": {"type": "string", "minLength": 1}}},
+        "then": {
+            "required": ["method"],
+            "properties": {"method": words(method for method in METHODS if method != "GET")},
+        },
         "examples": [
             {
                 "url": "https://example.org/notices",
