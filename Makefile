@@ -17,7 +17,7 @@ help:
 	@echo "make run URL=...      capture that page"
 	@echo "make serve            serve the archive on http://127.0.0.1:8080"
 	@echo "make test             run the tests"
-	@echo "make chaos            kill 200 processes at random moments, and look for what they lost"
+	@echo "make chaos            kill 200 processes at random moments, send 10,000 odd requests, and look for harm"
 	@echo "make lint             check style and types"
 	@echo "make docs             bring the generated parts of docs/ up to date"
 	@echo "make lock             lock newer dependencies"
@@ -45,7 +45,7 @@ test: $(DEV)
 	|| { echo "make test: the tests pass, but they do not cover all of src/pravda/core" >&2; exit 1; }
 
 chaos: $(DEV)
-	@PRAVDA_CHAOS=200 "$(VENV)/bin/python" -m pytest tests/test_crash.py
+	@PRAVDA_CHAOS=200 "$(VENV)/bin/python" -m pytest tests/test_crash.py tests/test_server_openapi.py
 
 lint: $(DEV)
 	@"$(VENV)/bin/ruff" check .

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -389,7 +390,7 @@ class FullArchive(MemoryArchive):
 
     full = False
 
-    async def keep(self, snapshot: Snapshot, contents: dict[str, Contents]) -> None:  # type: ignore[override]  # narrower than the port
+    async def keep(self, snapshot: Snapshot, contents: Mapping[str, Contents]) -> None:
         """Refuse when full."""
         if self.full:
             raise ArchiveUnavailable("the disk at /secret/place is full")

@@ -91,7 +91,7 @@ def test_keys_that_open_nothing(tmp_path):
             "é".encode().decode("latin-1"),
             "x",
         ):
-            head = {"Authorization": f"Bearer {wrong}".encode("latin-1")}
+            head = {b"Authorization": f"Bearer {wrong}".encode("latin-1")}
             assert service.client.get("/snapshots", headers=head).status_code == 401
         assert (
             service.client.get("/snapshots", headers={"Authorization": f"Basic {token}"}).status_code == 401

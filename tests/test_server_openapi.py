@@ -8,10 +8,11 @@ import string
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
-import jsonschema
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -114,7 +115,7 @@ def test_examples_are_what_is_described():
     store = {"components": {"schemas": SCHEMAS}}
     for name, told in ANSWERS.items():
         shape = "Failed" if name == "failed" else "Answer"
-        jsonschema.validate(told, {"$ref": f"#/components/schemas/{shape}", **store})
+        jsonschema_rs.validate({"$ref": f"#/components/schemas/{shape}", **store}, told)
         assert told["result"] == name
 
 
@@ -152,9 +153,7 @@ def test_the_description_is_whole(service):
 
 def test_every_problem_is_documented():
     """Each type of problem stands in the guide with its status."""
-    guide = (os.path.dirname(os.path.dirname(__file__))) + "/docs/api.md"
-    with open(guide, encoding="utf-8") as file:
-        text = file.read()
+    text = (Path(__file__).parent.parent / "docs" / "api.md").read_text("utf-8")
     for kind in Kind:
         assert f"| `{kind.slug}` | {kind.status} |" in text, kind.slug
 
@@ -163,10 +162,11 @@ def test_what_is_described_is_what_happens(keyed, origin):
     """Requests made from the description, valid and not, are answered as it says: statuses, types, headers, schemas."""
     describe_formats(origin)
     schema = schemathesis.openapi.from_url(f"{keyed.url}/openapi.json")
+    schema.config.generation.update(with_security_parameters=False)  # the key is sent by hand
     most = 60 if THOROUGH else 12
 
     for operation in schema.get_all_operations():
-        made = operation.ok()
+        made = operation.ok()  # type: ignore[union-attr]  # a description that cannot be read would be told above
         for mode in schemathesis.GenerationMode:
             check_operation(made, mode, most, {"Authorization": f"Bearer {keyed.key}"})
 

@@ -256,7 +256,7 @@ class Pravda:
     async def _judged(self, case: _Case, observed: Observed, held: _Usable | None) -> Snapshot:
         evidence = observed.evidence
         confirmed: Snapshot | None = None
-        if held and snapshots.is_confirmed(evidence):
+        if held and evidence.is_confirmation:
             confirmed, subject = held.snapshot, held.subject
             evidence = snapshots.confirming(evidence, confirmed)
         else:

@@ -98,7 +98,7 @@ def classify(
     failure = next((found for rule in _ORDER if (found := rule(case))), None)
     headers = evidence.response is not None
     state = FACTS[failure.reason].state_when(headers=headers) if failure else State.LIVE
-    judged = evidence.response is not None and (evidence.content is not None or _is_confirmed(case))
+    judged = evidence.response is not None and (evidence.content is not None or case.evidence.is_confirmation)
     return Verdict(
         state=state,
         failure=failure,
@@ -227,12 +227,6 @@ def _response(case: Case) -> Response:
     return response
 
 
-def _is_confirmed(case: Case) -> bool:
-    """A 304 to validators of ours: the held page is judged in place of the empty body."""
-    response = case.evidence.response
-    return response is not None and response.status == 304 and bool(case.evidence.sent)
-
-
 def _integrity(case: Case) -> Failure | None:
     content, trouble = case.evidence.content, case.evidence.trouble
     if content is not None and content.ending is not Ending.COMPLETE:
@@ -256,7 +250,7 @@ def _after_headers(reason: Reason) -> Reason:
 def _empty(case: Case) -> Failure | None:
     size, page = case.subject.size, case.subject.page
     blank = size <= _BLANK_BYTES and page.whole and not page.text.strip()
-    if _is_confirmed(case) or not blank:
+    if case.evidence.is_confirmation or not blank:
         return None
     nothing = f"{size:,} bytes of white space" if size else "an empty body"
     return _fail(
@@ -291,7 +285,7 @@ def _artifacts(case: Case) -> Failure | None:
     kept = {artifact.name for artifact in case.evidence.artifacts}
     if "body" in kept:
         kept.add("payload")  # without a content coding the body is the payload
-    if _is_confirmed(case):
+    if case.evidence.is_confirmation:
         kept |= {"body", "payload"}  # those of the snapshot that the 304 confirms
     missing = [name for name in case.artifacts if name not in kept]
     if not missing:
@@ -332,7 +326,7 @@ def _warnings(case: Case) -> tuple[Note, ...]:
         notes.append(
             Note(code="tls_not_verified", detail=f"The certificate was not verified, as asked{why}.")
         )
-    if content is None or not content.bytes or _is_confirmed(case):
+    if content is None or not content.bytes or case.evidence.is_confirmation:
         return tuple(notes)
     claimed = response.value("content-type") or ""
     shown = shown_type(case.subject.page.body[:4096])

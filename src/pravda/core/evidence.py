@@ -185,6 +185,11 @@ class Evidence:
     timings: Timings = field(default_factory=Timings)
 
     @property
+    def is_confirmation(self) -> bool:
+        """Whether the answer is a 304 to validators that were sent (RFC 9110 §15.4.5): the held page is still the page."""
+        return self.response is not None and self.response.status == 304 and bool(self.sent)
+
+    @property
     def validators(self) -> Validators:
         """The validators the final response carried; blank ones are none (RFC 9110 §8.8.3)."""
         if self.response is None:

@@ -54,11 +54,6 @@ def make(
     )
 
 
-def is_confirmed(evidence: Evidence) -> bool:
-    """Whether the answer is a 304 to validators that were sent."""
-    return evidence.response is not None and evidence.response.status == 304 and bool(evidence.sent)
-
-
 def confirming(evidence: Evidence, held: Snapshot) -> Evidence:
     """A 304's evidence: its own heads, and the content it confirms instead of an empty body."""
     own = tuple(artifact for artifact in evidence.artifacts if artifact.name not in _BODIES)

@@ -10,6 +10,8 @@ from typing import Final
 
 from pravda.parsing.values import Item, Json
 
+_encode_line: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False).encode
+
 LONGEST: Final = 256 * 1024 * 1024
 """Bytes; a longer file is no page that was pinned here."""
 
@@ -72,7 +74,7 @@ def lines(items: Sequence[Item], indent: str = "") -> str:
 
 def one_line(value: Json | Mapping[str, Json]) -> str:
     """A JSON value on one line, keys in order."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return _encode_line(value)
 
 
 def pretty(value: Json | Mapping[str, Json]) -> str:

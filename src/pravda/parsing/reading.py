@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Final
 
 from pravda.parsing.clean import clean_item
 from pravda.parsing.frames import write_parsing
@@ -19,6 +20,8 @@ from pravda.parsing.values import (
     Trouble,
     failure,
 )
+
+_encode: Final = json.JSONEncoder().encode
 
 
 class Reader:
@@ -114,7 +117,7 @@ class _Reading:
             self._failed += 1
             self._failures += wrong[: MOST_TOLD - len(self._failures)]
             return
-        written = json.dumps(item)
+        written = _encode(item)
         self._size += len(written)
         if self._size > self._limits.output:
             raise Failed(Trouble.TOO_MUCH, f"Its items are more than {self._limits.output:,} bytes of JSON.")

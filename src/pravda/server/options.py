@@ -17,7 +17,7 @@ class Options:
     """HTTP requests at one time."""
     most_streams: int = 200
     """Event streams at one time."""
-    most_request_bytes: int = 4 * 1024 * 1024
+    most_request_bytes: int = 1024 * 1024
     """Of a request's body."""
     most_headers: int = 64
     """Of a request to this service."""

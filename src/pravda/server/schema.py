@@ -7,7 +7,7 @@ from pravda.core.digest import Json
 from pravda.core.states import State
 from pravda.server.examples import ANSWERS
 from pravda.server.problems import MEDIA_TYPE, Kind
-from pravda.server.shapes import DURATION, ID, SCHEMAS, TEXT, Schema, ref, words
+from pravda.server.shapes import ID, SCHEMAS, TEXT, Schema, ref, words
 
 Operation = dict[str, Any]
 """Keyword arguments of FastAPI's `add_api_route`, which have no narrower type."""
@@ -186,7 +186,11 @@ LATEST = _operation(
     *_READING,
     parameters=(
         _query("url", "The page.", _URL, required=True),
-        _query("max_age", "How old it may be.", DURATION),
+        _query(
+            "max_age",
+            "How old it may be: seconds, or as 7d.",
+            {"type": "string", "format": "pravda-duration"},
+        ),
         _query(
             "key",
             "The key its capture was given.",

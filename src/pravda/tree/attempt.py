@@ -80,11 +80,6 @@ def usable(source: Source, stored: StoredPage) -> Usable | None:
     return Usable(meta=meta, subject=subject) if passes else None
 
 
-def is_confirmed(evidence: Evidence) -> bool:
-    """Whether the answer is a 304 to validators that were sent."""
-    return evidence.response is not None and evidence.response.status == 304 and bool(evidence.sent)
-
-
 def parser_verdict(verdict: Verdict, parsed: Parsed, min_items: int) -> Verdict:
     """The verdict once the parser has spoken."""
     problem = parsed.problem
@@ -131,7 +126,7 @@ def next_meta(source: Source, stored: StoredPage, evidence: Evidence, body: byte
     """The metadata after an accepted answer; `body` is what is stored then."""
     at, old = whole_milliseconds(evidence.captured_at), stored.meta
     url = redact(source.url)
-    if is_confirmed(evidence):
+    if evidence.is_confirmation:
         assert old is not None  # its validators were sent
         validators = after_not_modified(evidence.sent, evidence.validators, old.validators)
         return replace(old, url=url, validators=validators, last_confirmed_at=at)

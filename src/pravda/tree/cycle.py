@@ -58,7 +58,7 @@ class _Stored:
 
     def note(self, evidence: Evidence) -> str:
         """One line on what came."""
-        if law.is_confirmed(evidence):
+        if evidence.is_confirmation:
             return "not modified"
         size = f"{self.meta.size:,} bytes" if self.meta else ""
         if self.changed:
@@ -202,7 +202,7 @@ class Cycle:
         """The verdict with the parser's word, and the number of items."""
         source, held = ready.source, ready.usable
         expect = source.request.expect
-        confirmed = held if held and law.is_confirmed(evidence) else None
+        confirmed = held if held and evidence.is_confirmation else None
 
         def judge() -> Verdict:
             if confirmed:

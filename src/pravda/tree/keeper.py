@@ -12,7 +12,6 @@ from pravda.core.ports import Archive, Engine, Held, Observed, Order, Query
 from pravda.core.request import Request
 from pravda.core.states import State
 from pravda.errors import Damaged
-from pravda.tree.attempt import is_confirmed
 from pravda.tree.run import Attempt
 
 
@@ -27,7 +26,7 @@ class Keeper:
         evidence, verdict = attempt.observed.evidence, attempt.verdict
         assert verdict is not None  # no keeper is handed an attempt that was not judged
         validators, holder = evidence.validators, None
-        if is_confirmed(evidence):
+        if evidence.is_confirmation:
             held = Held(url=evidence.final_url, validators=evidence.sent)
             holder = await self.holder(attempt.request, held)
             if holder is None:
