@@ -418,6 +418,24 @@ def test_an_archive_that_cannot_keep(tmp_path):
         assert service.capture("https://example.org/", {"Idempotency-Key": "k"}).status_code == 201
 
 
+def test_what_cannot_be_written_down_is_not_acknowledged(service, origin):
+    """When the service's own book fails at the end of a capture that it must remember, 201 is not said."""
+
+    def fail(*_: object) -> None:
+        raise ArchiveUnavailable("the book is full")
+
+    service.server._service.book.end = fail
+    assert service.capture(origin.url("/live"), {"Idempotency-Key": "k"}).status_code == 503
+    assert service.capture(origin.url("/live")).status_code == 201
+
+
+def test_event_streams_are_bounded(tmp_path, origin):
+    """Beyond the bound on open event streams the answer is 429."""
+    with Serving(tmp_path / "home", Options(most_streams=0, per_minute=0)) as service:
+        told = service.capture(origin.url("/live"), {"Prefer": "respond-async"}).json()
+        assert service.client.get(told["events"]).status_code == 429
+
+
 def test_importing_the_service_is_not_needed_for_the_rest():
     """The command line is there without the service's libraries, and `serve` says how to get them."""
     block = (

@@ -1,12 +1,14 @@
 """Who may do what, and what may not be done to the service."""
 
 import json
+import logging
 import socket
 import subprocess
 import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 
 import pytest
 from click.testing import CliRunner
@@ -16,15 +18,16 @@ from pravda.cli.main import cli
 from pravda.core.mistake import BadRequest
 from pravda.core.outcome import Answer
 from pravda.core.request import Request
-from pravda.errors import NotFound
+from pravda.errors import ArchiveUnavailable, NotFound
 from pravda.server.bodies import read_object
 from pravda.server.keys import Keys, Scope
 from pravda.server.ledger import Ledger
-from pravda.server.logs import scrub
+from pravda.server.logs import configure, scrub
 from pravda.server.options import Options
 from pravda.server.prefer import Preference, read
 from pravda.server.problems import Refused
 from pravda.server.rate import Rates
+from pravda.server.run import is_loopback
 from pravda.testing import FrozenClock, MemoryArchive, ScriptedEngine, page
 from tests.factories import new_id
 from tests.origin import BODY, HT, Origin, R
@@ -435,6 +438,80 @@ def test_an_address_that_is_taken(shared):
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, "cannot be listened on" in done.stderr) == (2, True)
+
+
+def test_a_body_that_never_comes(tmp_path):
+    """A body that takes too long to arrive is 408, and the connection ends."""
+    with Serving(tmp_path / "home", Options(body_seconds=0.1, per_minute=0)) as service:
+        head = "POST /snapshots HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        answer = raw(service, head.encode())
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close" in answer.lower()
+
+
+def test_a_book_that_cannot_be_used(tmp_path):
+    """A folder, a file or a book that cannot be used is told as such, also when it fails later."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "service.sqlite3").write_text(
+        "no database at all, and long enough to be seen as none" * 50
+    )
+    for home in ("file", "home"):
+        with pytest.raises(ArchiveUnavailable, match="service's book"):
+            Ledger(tmp_path / home)
+    ledger = Ledger(tmp_path / "new")
+    ledger.close()
+    ledger.close()
+    with pytest.raises(ArchiveUnavailable):
+        ledger.rows("keys")
+    with pytest.raises(ArchiveUnavailable):
+        ledger.write("revoke_key", id="x", revoked_at="")
+
+
+class Terminal(StringIO):
+    """A stream that people read."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+def test_logs_on_a_terminal_are_for_people():
+    """On a terminal a line is no JSON, and holds no secret either."""
+    root = logging.getLogger()
+    before, level, terminal = root.handlers[:], root.level, Terminal()
+    try:
+        configure(terminal)
+        logging.getLogger("pravda.server").info("hello", extra={"url": "http://a:hunter2@b/"})
+        try:
+            raise ValueError("Bearer sesame")
+        except ValueError as problem:
+            logging.getLogger("pravda.server").error("broken", exc_info=problem)
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    text = terminal.getvalue()
+    assert "hello" in text
+    assert not text.startswith("{")
+    assert "ValueError: Bearer REDACTED" in text
+    assert "hunter2" not in text
+    assert "sesame" not in text
+
+
+@pytest.mark.parametrize(
+    ("host", "at_home"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("example.org", False),
+    ],
+)
+def test_loopback(host, at_home):
+    """Only loopback addresses, and localhost, are known to be reached by nobody else."""
+    assert is_loopback(host) is at_home
 
 
 def test_too_many_requests_at_one_time(tmp_path):

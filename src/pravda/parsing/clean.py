@@ -25,8 +25,6 @@ class Fix(StrEnum):
     MARKUP = "markup"
     """Left-over tags, comments and character references."""
     WHITE_SPACE = "white_space"
-    RELATIVE_URL = "relative_url"
-    """Resolved against the page's URL."""
     REFUSED_URL = "refused_url"
     """Not http or https, or no URL at all; null stands in its place."""
     DOUBLE_KEY = "double_key"
@@ -224,8 +222,10 @@ def _text(value: str, url: str, *, is_url: bool) -> tuple[str | None, tuple[Fix,
     if not is_url:
         text, fixes = clean_text(value)
         return (None, (*fixes, Fix.REFUSED_URL)) if _RUNNABLE.fullmatch(text) else (text, fixes)
-    # URL Standard §4.4: a browser drops these, so that a scheme may be spelt with them in between
-    text, fixes = clean_text(value.translate(_TAB_OR_NEWLINE))
+    if not value.isprintable():
+        # URL Standard §4.4: a browser drops these, so that a scheme may be spelt with them in between
+        value = value.translate(_TAB_OR_NEWLINE)
+    text, fixes = clean_text(value)
     if not text:
         return text, fixes
     checked, more = _checked(text, url)
@@ -239,14 +239,14 @@ def _origin(base: str) -> str:
 
 
 def _checked(text: str, base: str) -> tuple[str | None, tuple[Fix, ...]]:
-    """An http or https URL, absolute and otherwise as written; None: it is none."""
+    """An http or https URL, absolute and otherwise as written; None: it is none. To be relative is no fault."""
     try:
         if _ABSOLUTE.match(text):
             whatwg_href(text)
             return text, ()
         if _PLAIN_PATH.fullmatch(text):
-            return _origin(base) + text, (Fix.RELATIVE_URL,)
+            return _origin(base) + text, ()
         href = whatwg_href(text, base)
     except BadURL:
         return None, (Fix.REFUSED_URL,)
-    return (href, (Fix.RELATIVE_URL,)) if _ABSOLUTE.match(href) else (None, (Fix.REFUSED_URL,))
+    return (href, ()) if _ABSOLUTE.match(href) else (None, (Fix.REFUSED_URL,))

@@ -40,7 +40,6 @@ def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 def configure(stream: TextIO = sys.stderr) -> None:
     """Send everything that is logged in this process through one formatter."""
-    terminal = stream.isatty()
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -48,14 +47,20 @@ def configure(stream: TextIO = sys.stderr) -> None:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: list[Processor] = (
-        [without_secrets, structlog.dev.ConsoleRenderer()]
-        if terminal
-        else [structlog.processors.format_exc_info, without_secrets, structlog.processors.JSONRenderer()]
+    # plain text before secrets are taken out: the handsome tracebacks of a terminal would show local variables
+    show: Processor = (
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if stream.isatty()
+        else structlog.processors.JSONRenderer()
     )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=before,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            without_secrets,
+            show,
+        ],
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
