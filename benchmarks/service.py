@@ -59,6 +59,8 @@ class Tally:
     odd: Counter[str] = field(default_factory=Counter)
     memory: list[int] = field(default_factory=list)
     """KiB, every second."""
+    cpu: float = 0.0
+    """Seconds that the service used."""
 
     @property
     def count(self) -> int:
@@ -101,6 +103,12 @@ async def client(port: int, site: Site, chance: random.Random, until: float, tal
     writer.close()
 
 
+def cpu_of(process: int) -> float:
+    """Seconds of CPU that a process has used (proc_pid_stat(5), fields 14 and 15)."""
+    told = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def watch(process: int, until: float, tally: Tally) -> None:
     """Note the service's memory."""
     while time.monotonic() < until:
@@ -117,14 +125,15 @@ async def load(port: int, process: int, site: Site, clients: int, seconds: float
         status = await post(reader, writer, {"url": f"{site.good}/page/{number}", "key": f"page-{number}"})
         assert status == 201, status
     writer.close()
-    tally, until = Tally(), time.monotonic() + seconds
+    tally, until, before = Tally(), time.monotonic() + seconds, cpu_of(process)
     crawlers = [client(port, site, chances(number), until, tally) for number in range(clients)]
     await asyncio.gather(watch(process, until, tally), *crawlers)
+    tally.cpu = cpu_of(process) - before
     return tally
 
 
-async def library(home: Path, site: Site, clients: int, seconds: float) -> float:
-    """Captures a second of the library by itself, for the same wishes."""
+async def library(home: Path, site: Site, clients: int, seconds: float) -> tuple[float, float]:
+    """The library by itself, for the same wishes: captures a second, and seconds of CPU for each."""
     done = 0
 
     async def crawl(archive: pravda.Pravda, number: int, until: float) -> None:
@@ -138,9 +147,9 @@ async def library(home: Path, site: Site, clients: int, seconds: float) -> float
     async with pravda.open(home=home, allow_addresses="127.0.0.0/8") as archive:
         for number in range(KEYS):
             await archive.capture(f"{site.good}/page/{number}", key=f"page-{number}")
-        until = time.monotonic() + seconds
+        until, before = time.monotonic() + seconds, time.process_time()
         await asyncio.gather(*(crawl(archive, number, until) for number in range(clients)))
-    return done / seconds
+        return done / seconds, (time.process_time() - before) / done
 
 
 def start(command: list[str], pattern: str, **variables: str) -> tuple[subprocess.Popen[str], str]:
@@ -161,7 +170,7 @@ def drain(process: subprocess.Popen[str]) -> None:
         pass
 
 
-def report(tally: Tally, seconds: float, alone: float) -> list[str]:
+def report(tally: Tally, seconds: float, alone: float, alone_cpu: float) -> list[str]:
     """Print the numbers; the bounds that were passed."""
     for kind in EXPECTED:
         times = ", ".join(f"p{share * 100:g} {tally.at(kind, share) * 1000:.1f} ms" for share in (0.5, 0.99))
@@ -171,6 +180,9 @@ def report(tally: Tally, seconds: float, alone: float) -> list[str]:
     middle, last = tally.memory[half], tally.memory[-1]
     print(f"stale over failed at p99: {overhead * 1000:.1f} ms")
     print(f"service {rate:.0f}/s, library alone {alone:.0f}/s ({rate / alone:.0%})")
+    print(
+        f"CPU of an answer: {tally.cpu / tally.count * 1000:.2f} ms, library alone {alone_cpu * 1000:.2f} ms"
+    )
     print(
         f"memory {middle / 1024:.0f} MiB at half time, {last / 1024:.0f} MiB at the end; odd answers: {dict(tally.odd)}"
     )
@@ -214,12 +226,14 @@ def main() -> int:
             tally = asyncio.run(load(int(place), service.pid, site, given.clients, given.seconds))
             service.send_signal(signal.SIGTERM)
             service.wait(60)
-            alone = asyncio.run(library(Path(folder) / "alone", site, given.clients, min(given.seconds, 30)))
+            alone, alone_cpu = asyncio.run(
+                library(Path(folder) / "alone", site, given.clients, min(given.seconds, 30))
+            )
         finally:
             for process in (service, site_process):
                 process.kill()
                 process.wait()
-    passed = report(tally, given.seconds, alone)
+    passed = report(tally, given.seconds, alone, alone_cpu)
     print(f"bounds passed: {', '.join(passed) or 'none'}")
     return 1 if passed else 0
 

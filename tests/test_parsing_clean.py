@@ -39,6 +39,7 @@ def cleaned(item: Item) -> tuple[Item, list[Repair]]:
         ("a<script>never ends", "a", (Fix.MARKUP, Fix.WHITE_SPACE)),
         ("Fish &amp; Chips &#x2019; &eacute;", "Fish & Chips ’ é", (Fix.MARKUP,)),
         ("&amp;amp;amp;lt;", "<", (Fix.MARKUP,)),
+        ("Fish &amp;Chips;", "Fish &Chips;", (Fix.MARKUP,)),
         ("&lt;b&gt;x&lt;/b&gt;", "x", (Fix.MARKUP,)),
         ("a&#8203;b", "ab", (Fix.ZERO_WIDTH, Fix.MARKUP)),
         # somebody's text, not markup

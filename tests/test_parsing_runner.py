@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -430,6 +431,19 @@ def test_a_closed_runner_reads_parsers_anew(tmp_path):
     assert runner.run(job()).items == ()
     runner.close()
     runner.close()
+
+
+def test_closing_does_not_wait_for_a_parser(root):
+    """A runner that is closed while another thread waits for an endless parser lets both go at once."""
+    runner = Runner(root)
+    assert runner.run(job()).items
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(run, runner, "loops")
+        time.sleep(0.3)
+        began = time.monotonic()
+        runner.close()
+        assert trouble(waiting.result(timeout=10)) == (Trouble.DIED, "Its process was ended by SIGKILL.")
+    assert time.monotonic() - began < 10
 
 
 def test_loading_is_asked_before_anything_else(runner):

@@ -65,7 +65,7 @@ class Held:
     """What is wrong with the files, a sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """A tree laid out for parsing."""
 

@@ -152,12 +152,10 @@ def _space(match: re.Match[str]) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    reference = f"&{match[1]};"
-    read = html.unescape(reference)
-    return match[0] if read == reference else read
+    return html.unescape(f"&{match[1]};")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Key:
     """What there is to know of a key."""
 
@@ -173,10 +171,10 @@ class _Key:
 def _key(key: str) -> _Key:
     name, fixes = clean_text(key)
     return _Key(
-        name,
-        fixes,
-        f".{name}" if _PLAIN_KEY.fullmatch(name) else f"[{name[:60]!a}]",
-        _URL_KEY.fullmatch(name[:200]) is not None,
+        name=name,
+        fixes=fixes,
+        step=f".{name}" if _PLAIN_KEY.fullmatch(name) else f"[{name[:60]!a}]",
+        is_url=_URL_KEY.fullmatch(name[:200]) is not None,
     )
 
 

@@ -31,6 +31,7 @@ class Runner:
     def __init__(self, root: Path, limits: Limits | None = None) -> None:
         self._root, self._limits = root, limits or Limits()
         self._worker: _Worker | None = None
+        self._asked: _Worker | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -42,7 +43,9 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """End the process, and with it all that was loaded; the next job starts another."""
+        """End the process, and with it all that was loaded; a job that another thread waits for fails."""
+        if asked := self._asked:
+            asked.stop()
         with self._lock:
             worker, self._worker = self._worker, None
             if worker:
@@ -60,6 +63,7 @@ class Runner:
     def _ask(self, question: bytes) -> Parsing:
         with self._lock:
             worker, self._worker = self._worker or _Worker(self._root, self._limits), None
+            self._asked = worker
             try:
                 answer = worker.ask(question)
             except _Broken as broken:
@@ -68,6 +72,8 @@ class Runner:
             except BaseException:
                 worker.end()  # interrupted, it would be out of step
                 raise
+            finally:
+                self._asked = None
             self._worker = worker
             return answer
 
@@ -116,6 +122,10 @@ class _Worker:
             return read_parsing(answer, self.said)
         except Nonsense:
             raise _Broken(Trouble.DIED, "It wrote among its process's own answers.") from None
+
+    def stop(self) -> None:
+        """End the process from another thread than the one that asks; that one does the rest."""
+        self._process.kill()
 
     def end(self) -> None:
         """End the process and all that it started."""

@@ -13,7 +13,8 @@ from pravda.core.redact import REDACTED, is_secret_header
 from pravda.server.keys import PREFIX
 
 _TOKEN = re.compile(rf"{PREFIX}_[0-9a-f]{{1,32}}_[\w-]+", re.ASCII)
-_BEARER = re.compile(r"(?i)(?<=bearer )[^\s\"',]+")
+_MARKS = (f"{PREFIX}_", "@", "earer ")
+_BEARER = re.compile(r"(?<=[Bb]earer )[^\s\"',]+")
 _USERINFO = re.compile(r"(?<=://)[^\s/?#\"'<>@]*@")
 
 
@@ -21,6 +22,8 @@ def scrub(value: object) -> object:
     """A value without secrets, however deep they are."""
     match value:
         case str():
+            if not any(mark in value for mark in _MARKS):  # nearly always; lines are many
+                return value
             return _USERINFO.sub(f"{REDACTED}@", _BEARER.sub(REDACTED, _TOKEN.sub(REDACTED, value)))
         case Mapping():
             return {

@@ -12,6 +12,8 @@ from pravda.core.request import OnFailure
 from pravda.core.wire import answer_to_json
 from pravda.server.problems import MEDIA_TYPE, Problem
 
+_encode = json.JSONEncoder(allow_nan=False).encode
+
 
 def json_reply(
     body: Mapping[str, Json],
@@ -21,7 +23,7 @@ def json_reply(
 ) -> Response:
     """A response with a JSON body, in ASCII, so that half characters from a page cannot break it."""
     return Response(
-        json.dumps(body, allow_nan=False).encode(),
+        _encode(body).encode("ascii"),
         status,
         {"Cache-Control": "no-store", **(headers or {})},
         media_type,
