@@ -10,7 +10,7 @@ DEV = $(VENV)/.ready-dev
 # Unexpanded, and through the environment: a URL may hold $, & and quotes.
 export RUN_URL = $(value URL)
 
-.PHONY: help run serve test chaos lint lock docs clean
+.PHONY: help run serve test chaos bench lint lock docs clean
 
 help:
 	@echo "make run              see fresh, stale and failed answers on a sample site"
@@ -18,6 +18,7 @@ help:
 	@echo "make serve            serve the archive on http://127.0.0.1:8080"
 	@echo "make test             run the tests"
 	@echo "make chaos            kill 200 processes at random moments, send 10,000 odd requests, and look for harm"
+	@echo "make bench            measure against the peers, and what the documents promise; takes half an hour"
 	@echo "make lint             check style and types"
 	@echo "make docs             bring the generated parts of docs/ up to date"
 	@echo "make lock             lock newer dependencies"
@@ -46,6 +47,11 @@ test: $(DEV)
 
 chaos: $(DEV)
 	@PRAVDA_CHAOS=200 "$(VENV)/bin/python" -m pytest tests/test_crash.py tests/test_server_openapi.py
+
+bench: $(DEV)
+	@for script in run lookup tree build service; do \
+		echo "== benchmarks/$$script.py"; "$(VENV)/bin/python" "benchmarks/$$script.py" || echo "(a bound was passed)"; \
+	done
 
 lint: $(DEV)
 	@"$(VENV)/bin/ruff" check .
