@@ -313,6 +313,11 @@ def test_conditional_sends_nothing_that_does_not_satisfy_the_rules(world: Make) 
             assert w.engine.orders[-1].held is None
             await w.capture()
             assert w.engine.orders[-1].held is None, "unconditional unless asked"
+            w.engine.then(page(b"<p>words of a page</p>"))
+            for _ in range(2):
+                w.clock.advance(seconds=1)
+                await w.capture(conditional=True)
+            assert w.engine.orders[-1].held is None, "the newest page came without validators"
 
     run(story())
 

@@ -537,6 +537,33 @@ def test_charset_mismatch():
     assert codes(classify(confirmed, subject(), expect=Rules())) == []
 
 
+def test_a_claim_that_the_bytes_do_not_keep_is_told():
+    """A page of another type under the header of a PDF is kept as what it is, with a warning; a mere label is not."""
+    assert codes(verdict(200, PAGE, ("Content-Type", "application/pdf"))) == ["media_type_mismatch"]
+    assert codes(verdict(200, PAGE, ("Content-Type", "application/octet-stream"))) == []
+    assert codes(verdict(200, PAGE, ("Content-Type", "text/html; charset=UTF-8"))) == []
+
+
+def test_json_that_is_none_is_told():
+    """A document that claims to be JSON and cannot be read as that is kept, with a warning."""
+    kind = ("Content-Type", "application/json")
+    assert codes(verdict(200, b'{"items":[{"id":1},', kind)) == ["not_json"]
+    assert codes(verdict(200, b'{"items":[]}', kind)) == []
+
+
+def test_a_charset_nobody_declared_is_told():
+    """Bytes that are not UTF-8 and say nothing of their charset are read as UTF-8, with a warning."""
+    for body, told in (
+        ("日本語のページ".encode("shift_jis"), ["charset_undeclared"]),
+        (PAGE, []),
+        ("é".encode()[:1], []),
+    ):
+        evidence = seen(200, body, ("Content-Type", "text/html"))
+        assert evidence.content is not None
+        guessed = replace(evidence, content=replace(evidence.content, charset_from="default"))
+        assert codes(judge(guessed, body)) == told
+
+
 # the invariants, whatever an engine reports
 
 BODIES = st.sampled_from(

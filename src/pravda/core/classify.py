@@ -1,19 +1,20 @@
 """The verdict on one piece of evidence: small named rules in a fixed order, the first hit decides."""
 
-from collections.abc import Callable
+import codecs
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from pravda.core import markers
-from pravda.core.charset import from_content_type
-from pravda.core.evidence import Ending, Evidence, Note, Phase, Response
+from pravda.core.charset import CharsetSource, from_content_type
+from pravda.core.evidence import Content, Ending, Evidence, Note, Phase, Response
 from pravda.core.headers import covers_whole, retry_after
-from pravda.core.media import shown_type
+from pravda.core.media import HEAD_BYTES, OCTET_STREAM, essence, satisfies
 from pravda.core.outcome import Failure, Mark, Verdict
 from pravda.core.rules import Check, Previous, Rules, Subject, evaluate, first_failure
 from pravda.core.states import FACTS, Cause, FaultSide, Reason, State
 from pravda.core.statuses import phrase, reason_of
-from pravda.core.text import Page
+from pravda.core.text import NotJSON, Page
 
 _ENDINGS = {
     Ending.CUT: Reason.TRUNCATED_BODY,
@@ -26,6 +27,7 @@ _ENDINGS = {
 _POSITIVE = frozenset({"selector", "xpath", "json_path", "min_matches", "text_present", "matches"})
 """Rules whose success shows that this is the page the caller means."""
 
+_TEXT_HEAD = 65_536  # bytes in which a wrong guess of the charset shows
 _BLANK_BYTES = 1024  # a body of only white space is empty, when it is short enough to look at
 _WAITING = frozenset({State.BLOCKED, State.DOWN})
 """States in which a later try may find the page, so that a Retry-After means something."""
@@ -328,18 +330,39 @@ def _warnings(case: Case) -> tuple[Note, ...]:
         )
     if content is None or not content.bytes or case.evidence.is_confirmation:
         return tuple(notes)
-    claimed = response.value("content-type") or ""
-    shown = shown_type(case.subject.page.body[:4096])
-    if claimed and shown and content.media_type == shown and shown not in claimed.lower():
-        notes.append(
-            Note(code="media_type_mismatch", detail=f"The bytes are {shown}, the header says {claimed:.100}.")
-        )
+    return (
+        *notes,
+        *_about_type(response, case.subject.page),
+        *_about_text(response, content, case.subject.page),
+    )
+
+
+def _about_type(response: Response, page: Page) -> Iterator[Note]:
+    claimed = essence(response.value("content-type"))
+    if claimed and claimed != OCTET_STREAM and not satisfies(claimed, claimed, page.body[:HEAD_BYTES]):
+        detail = f"The header says {claimed:.100}, the bytes are {page.media_type}."
+        yield Note(code="media_type_mismatch", detail=detail)
+    if page.is_json and page.whole:
+        try:
+            _ = page.json
+        except NotJSON as problem:
+            yield Note(code="not_json", detail=f"The page claims to be JSON and is not: {problem!s:.100}.")
+
+
+def _about_text(response: Response, content: Content, page: Page) -> Iterator[Note]:
     declared = from_content_type(response.values("content-type"))
     if declared and content.charset and declared != content.charset:
-        notes.append(
-            Note(
-                code="charset_mismatch",
-                detail=f"The header says {declared}, the bytes are {content.charset}.",
-            )
-        )
-    return tuple(notes)
+        detail = f"The header says {declared}, the bytes are {content.charset}."
+        yield Note(code="charset_mismatch", detail=detail)
+    if content.charset_from == CharsetSource.DEFAULT and not _is_utf8(page.body[:_TEXT_HEAD]):
+        detail = f"No charset is declared, and the bytes are not {content.charset}, which is assumed."
+        yield Note(code="charset_undeclared", detail=detail)
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Whether the beginning of a page can be UTF-8; a character cut off at its end does not count against it."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
