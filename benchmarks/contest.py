@@ -59,7 +59,11 @@ def _cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
+class NotDoneError(Exception):
+    """A contender did not do its work."""
+
+
 def expect(condition: object, what: Callable[[], str] | str) -> None:
     """A contender that did not do the work must not win."""
     if not condition:
-        raise SystemExit(f"not done: {what if isinstance(what, str) else what()}")
+        raise NotDoneError(what if isinstance(what, str) else what())

@@ -11,7 +11,7 @@ async def fetch(task: Task, costs: Costs) -> None:
     """Fetch everything twice."""
     gate = asyncio.Semaphore(task.concurrency)
     storage = AsyncSqliteStorage(database_path=str(task.store / "cache.db"))
-    async with AsyncCacheClient(storage=storage, timeout=60) as client:
+    async with AsyncCacheClient(storage=storage, rfc=True, timeout=60) as client:
 
         async def one(url: str, *, again: bool) -> None:
             async with gate:
