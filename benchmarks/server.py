@@ -7,10 +7,14 @@ from email.utils import formatdate
 ROW = b"<p class=row>Entry %d of the register, with <a href='/entry/%d'>a link</a> and some words.</p>\n"
 DATE = formatdate(usegmt=True).encode()
 HEAD = (
-    b"HTTP/1.1 200 OK\r\nDate: " + DATE + b"\r\nContent-Type: text/html; charset=utf-8\r\nCache-Control: no-cache\r\n"
+    b"HTTP/1.1 200 OK\r\nDate: "
+    + DATE
+    + b"\r\nContent-Type: text/html; charset=utf-8\r\nCache-Control: no-cache\r\n"
     b'ETag: "%b"\r\nContent-Length: %d\r\n\r\n'
 )
-NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\nDate: " + DATE + b'\r\nCache-Control: no-cache\r\nETag: "%b"\r\n\r\n'
+NOT_MODIFIED = (
+    b"HTTP/1.1 304 Not Modified\r\nDate: " + DATE + b'\r\nCache-Control: no-cache\r\nETag: "%b"\r\n\r\n'
+)
 
 
 def page(path: bytes, size: int) -> bytes:

@@ -41,13 +41,18 @@ class Watched(Site):
             super()._answer(request)
 
 
-async def serve(size: int) -> None:
-    """Serve on every address of loopback until told to end; then tell when each host was asked."""
+async def serve(size: int, hosts: int) -> None:
+    """Serve on one address of loopback per host until told to end; then tell when each host was asked."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
-    server = await loop.create_server(lambda: Watched(size), "0.0.0.0", 0, backlog=512)  # noqa: S104  # 127.0.x.y each
-    print(server.sockets[0].getsockname()[1], flush=True)
+    server = await loop.create_server(lambda: Watched(size), "127.0.1.1", 0, backlog=512)
+    port = server.sockets[0].getsockname()[1]
+    others = [f"127.0.{1 + number}.1" for number in range(1, hosts)]
+    more = [await loop.create_server(lambda: Watched(size), host, port, backlog=512) for host in others]
+    print(port, flush=True)
     await ended.wait()
+    for listening in (server, *more):
+        listening.close()
     print(json.dumps(Watched.asked), flush=True)
 
 
@@ -79,9 +84,15 @@ def main() -> int:
     options.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.serve:
-        asyncio.run(serve(given.size))
+        asyncio.run(serve(given.size, given.hosts))
         return 0
-    command = [sys.executable, os.path.abspath(__file__), "--serve", f"--size={given.size}"]
+    command = [
+        sys.executable,
+        os.path.abspath(__file__),
+        "--serve",
+        f"--size={given.size}",
+        f"--hosts={given.hosts}",
+    ]
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as site,

@@ -33,6 +33,9 @@ _WAITING = frozenset({State.BLOCKED, State.DOWN})
 """States in which a later try may find the page, so that a Retry-After means something."""
 
 
+_NO_PAGE = Page(b"", content_type=None, charset="utf-8")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """Everything a verdict may rest on."""
@@ -61,7 +64,8 @@ class Case:
             headers=response.headers if response else (),
             asked_url=self.evidence.url,
             final_url=self.evidence.final_url,
-            page=self.subject.page,
+            # the page that a 304 confirms was judged when it came: only the answer's own headers are new
+            page=_NO_PAGE if self.evidence.is_confirmation else self.subject.page,
         )
 
 
@@ -277,7 +281,9 @@ def _callers_rules(case: Case) -> Failure | None:
 
 
 def _weak_finding(case: Case) -> Failure | None:
-    if any(check.passed and check.rule in _POSITIVE for check in case.checks):
+    if case.evidence.is_confirmation or any(
+        check.passed and check.rule in _POSITIVE for check in case.checks
+    ):
         return None
     findings = markers.weak(case.seen)
     return _found(case, findings) if findings else None
