@@ -609,3 +609,31 @@ def pravda_quiet(home: Path, listed: str) -> None:
             asyncio.run(batch.capture_list(listed, {"on_failure": "return"}, plan, home))
         finally:
             sys.stderr = before
+
+
+def test_a_wait_is_told_once(home, origin):
+    """When lines wait because their host asked for it, that is said once, and not with --quiet."""
+    origin.routes["/page"] = [R(b"429 Too Many Requests", b"slow down", HT, b"Retry-After: 1")]
+    listed = a_list(home, *(f"{origin.url('/page')}?{number}" for number in range(3)))
+    result = pravda(home, "--from", listed, "--per-host", "1")
+    assert result.stderr.count("which asked for it") == 1
+    assert "for 127.0.0.1, which asked for it\n" in result.stderr
+    assert pravda(home, "--from", listed, "--per-host", "1", "--quiet").stderr == ""
+
+
+def test_fragments_make_no_other_page(home, origin):
+    """A page that is named with and without a fragment is asked for once."""
+    result = pravda(home, "--from", a_list(home, origin.url("/live"), f"{origin.url('/live')}#a"))
+    assert len(origin.log) == 1
+    assert "1 duplicate, 1 fresh" in result.stderr
+
+
+def test_a_line_behind_the_end(home, origin):
+    """To go on behind the end of a list is a mistake that tells its length; on its last line it is none."""
+    listed = a_list(home, origin.url("/live"), "# the last line")
+    result = pravda(home, "--from", listed, "--from-line", "3")
+    assert result.exit_code == Exit.USAGE
+    assert "from_line: the list has only 2 lines" in result.stderr
+    result = pravda(home, "--from", listed, "--from-line", "2")
+    assert (result.exit_code, origin.log) == (Exit.OK, [])
+    assert "there is no URL in the list from that line on" in result.stderr

@@ -152,7 +152,7 @@ def test_no_usable_history(world: Make) -> None:
             answer = await w.capture(expect=TABLE, max_stale_age="100d")
             assert answer.result is Result.FAILED
             assert answer.newest_usable is None
-            assert "No earlier usable snapshot" in answer.problem
+            assert "No earlier snapshot is kept" in answer.problem
 
     run(story())
 

@@ -150,7 +150,7 @@ def test_a_stale_answer_names_both_snapshots(home, origin):
     assert result.exit_code == Exit.OK
     used = used_in(fresh)
     assert used.id in result.stdout
-    assert "age         under 1 s (0 s), at most 604800 s allowed" in result.stdout
+    assert "age         under 1 s, at most 7 d allowed" in result.stdout
     assert "[DOWN] the attempt that failed" in result.stdout
     assert "service_unavailable: " in result.stdout
     assert "retry after 20 s" in result.stdout
@@ -231,7 +231,7 @@ def test_json_is_the_one_form(home, origin):
 
 def test_json_tells_failure_on_stderr(home, origin):
     """With --json the sentence about a failure goes to stderr, and --quiet leaves it out."""
-    assert "No earlier usable snapshot" in pravda(home, "capture", origin.url("/broken"), "--json").stderr
+    assert "No earlier snapshot is kept" in pravda(home, "capture", origin.url("/broken"), "--json").stderr
     quiet = pravda(home, "capture", origin.url("/broken"), "--json", "--quiet")
     assert quiet.stderr == ""
     assert json.loads(quiet.stdout)["result"] == "failed"
@@ -331,6 +331,7 @@ def test_a_weak_capture_never_satisfies_a_strict_caller(home, origin):
         (["example.org"], "url: this is not a URL that a browser would accept; write https:// in front"),
         (["https://"], "url: "),
         (["ftp://example.org/"], "url: only http and https"),
+        (["javascript:1"], "url: only http and https"),
         (["http://a/", "--expect", "selector=a["], "expect.selector: "),
         (["http://a/", "--expect", "selector"], "expect: "),
         (["http://a/", "--expect", "min_matches=many"], "expect.min_matches: 'many' is no number"),
@@ -358,6 +359,7 @@ def test_a_weak_capture_never_satisfies_a_strict_caller(home, origin):
         (["http://a/", "--output", "-", "--json"], "output: "),
         (["http://a/", "--output", "/nowhere/at/all"], "output: "),
         (["http://a/", "--nonsense"], "No such option"),
+        (["http://a/", "--home", ""], "Invalid value for '--home': must not be empty"),
         ([], "url: is missing"),
     ],
 )
@@ -366,7 +368,7 @@ def test_bad_input(home, arguments, says, capsys, monkeypatch):
     monkeypatch.setenv("PRAVDA_HOME", str(home))
     assert cli_main.run(["capture", *arguments]) == Exit.USAGE
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert captured.out == "" or "--json" in arguments
     assert captured.err.startswith(f"pravda: {says}")
     assert captured.err.count("\n") == 1
     assert not home.exists()
@@ -511,6 +513,7 @@ def test_history_filters(home, origin):
 
 def test_history_of_nothing_as_json(home):
     """Nothing found is an empty list and exit code 4."""
+    open_blocking(home=home).close()
     result = pravda(home, "history", "http://a.example/", "--json")
     assert result.exit_code == Exit.NOT_FOUND
     assert json.loads(result.stdout) == {"items": [], "next": None}

@@ -18,7 +18,7 @@ def test_the_demo_shows_fresh_stale_and_failed_on_one_screen(tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) <= 40
     badges = [line for line in lines if line.startswith("[")]
-    assert [line.split(":")[0] for line in badges] == [
+    assert [re.split("[:,]", line)[0] for line in badges] == [
         "[LIVE] fresh",
         "[LIVE] stale",
         "[DOWN] the attempt that failed",

@@ -64,7 +64,9 @@ def test_no_usable_snapshot_tells_the_story():
         "down, service_unavailable: The server is overloaded or under maintenance. "
         "The newest usable snapshot is 0198, captured at 2026-03-01T12:00:00+00:00."
     )
-    assert str(NoUsableSnapshot(failed())).endswith("maintenance. No earlier usable snapshot is kept.")
+    assert str(NoUsableSnapshot(failed())).endswith(
+        "maintenance. No earlier snapshot is kept that this request may use."
+    )
 
 
 def deep():

@@ -183,7 +183,7 @@ def test_build_writes_where_it_is_told(tmp_path):
     out = tmp_path / "out.json"
     result = pravda("build", "--tree", str(root), "--out", str(out), *AT)
     assert out.read_text() == shown.stdout
-    assert result.stderr == f"pravda: {out}: 1 sources, 2 items\n"
+    assert result.stderr == f"pravda: {out}: 1 source, 2 items\n"
     before = out.stat().st_mtime_ns
     assert "as before" in pravda("build", "--tree", str(root), "-o", str(out), *AT).stderr
     assert out.stat().st_mtime_ns == before

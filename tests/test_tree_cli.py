@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 from pravda.archive.local import LocalArchive
+from pravda.cli.rebuild import rebuild
 from pravda.cli.words import now
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Query
@@ -20,7 +21,7 @@ from pravda.core.states import State
 from pravda.tree.files import Tree
 from tests.commands import LOOPBACK, pravda, started
 from tests.origin import HT, Origin, R, Sleep, header_of
-from tests.repositories import clone, forge, git, shown, status, touched, write
+from tests.repositories import clone, commit, forge, git, shown, status, touched, write
 from tests.test_cli import on_a_terminal
 
 ONE, TWO = b"<title>1</title><li>one<li>two", b"<title>2</title><li>three"
@@ -431,7 +432,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(root, tmp_path):
 
 
 @needs_git
-def test_a_commit_holds_what_the_run_wrote(bare):
+def test_a_commit_holds_the_files_of_the_tree(bare):
     """What else is staged, changed or new stays as it is."""
     tree = clone(bare, "tree")
     write(
@@ -479,13 +480,138 @@ def test_nothing_new_makes_no_commit(bare, tmp_path):
         .replace('host_gap = "1h"', 'host_gap = "0s"')
     )
     write(tree, {"sources.toml": text.encode()})
-    refresh(tree)
+    refresh(tree, "--commit", "--push")
     before = git(tree, "rev-parse", "HEAD")
     result = refresh(tree, "--commit", "--push", **in_actions(tmp_path))
     assert result.exit_code == 0, result.stderr
     assert "changed=0\n" in (tmp_path / "outputs").read_text()
     assert "committed=false\n" in (tmp_path / "outputs").read_text()
     assert git(tree, "rev-parse", "HEAD") == git(bare, "rev-parse", "main") == before
+
+
+def reads_clean(tree: Path, *ids: str) -> None:
+    """A fresh clone of the last commit has these pages, each as its metadata says, and no other metadata."""
+    other = tree.parent / f"clone-{git(tree, 'rev-parse', '--short', 'HEAD')}"
+    git(tree.parent, "clone", "-q", tree.as_uri(), other.name)
+    report = told(pravda("status", "--tree", other, "--json"))
+    assert report["damaged"] == []
+    assert [source["sourceId"] for source in report["sources"] if source["intact"]] == list(ids)
+    for name in ids:
+        parsed = pravda("parse", name, "--tree", other)
+        assert parsed.exit_code == 0, parsed.stderr
+    assert {path.name for path in (other / "snapshots").glob("*.meta.json")} == {
+        f"{name}.meta.json" for name in ids
+    }
+
+
+def with_parser(bare: Path) -> Path:
+    """A clone with parsers that are committed."""
+    tree = clone(bare, "tree")
+    text = (tree / "sources.toml").read_text().replace("id =", 'parser = "parsers:parse"\nid =')
+    commit(tree, {"sources.toml": text.encode(), "parsers.py": PARSER})
+    return tree
+
+
+@needs_git
+def test_a_page_of_an_earlier_run_is_committed_with_its_metadata(bare, site):
+    """What a run without --commit stored goes into the next commit, and the message says that content changed."""
+    tree = with_parser(bare)
+    refresh(tree, "--commit")
+    site.routes["/a"] = tagged(TWO, b'"v2"')
+    refresh(tree)
+    result = refresh(tree, "--commit")
+    assert result.exit_code == 0, result.stderr
+    assert git(tree, "log", "-1", "--format=%s") == "Refresh 1 source: a"
+    assert touched(tree) == {"snapshots/a.html", "snapshots/a.meta.json", "snapshots/b.meta.json"}
+    assert shown(tree, "snapshots/a.html", "HEAD") == TWO
+    assert status(tree) == set()
+    reads_clean(tree, "a", "b")
+
+
+@needs_git
+def test_a_new_source_of_an_earlier_run_is_committed_whole(bare):
+    """A page that git does not know yet goes with its metadata, also where this run only confirmed it."""
+    tree = with_parser(bare)
+    refresh(tree)
+    assert refresh(tree, "--commit", "--push").exit_code == 0
+    assert git(tree, "log", "-1", "--format=%s") == "Refresh 2 sources: a, b"
+    assert status(tree) == set()
+    assert shown(bare, "snapshots/a.html") == ONE
+    reads_clean(tree, "a", "b")
+
+
+@needs_git
+def test_leftovers_are_committed_and_pushed_although_nothing_is_due(bare, site, tmp_path):
+    """So is a commit whose push failed."""
+    tree = with_parser(bare)
+    text = (tree / "sources.toml").read_text().replace('interval = "0s"', 'interval = "1h"')
+    commit(tree, {"sources.toml": text.encode()})
+    refresh(tree)
+    asked = len(site.log)
+    result = refresh(tree, "--commit", **in_actions(tmp_path))
+    assert result.exit_code == 0, result.stderr
+    assert "dirty=false\ncommitted=true\n" in (tmp_path / "outputs").read_text()
+    reads_clean(tree, "a", "b")
+    again = refresh(tree, "--commit", "--push")
+    assert "pushed" in again.stdout
+    assert git(tree, "rev-parse", "HEAD") == git(bare, "rev-parse", "main")
+    assert "pushed" not in refresh(tree, "--commit", "--push").stdout
+    assert len(site.log) == asked
+
+
+@needs_git
+def test_only_commits_the_chosen_sources_and_no_others(bare):
+    """Leftovers of the others wait, whole, for a run that chooses them."""
+    tree = with_parser(bare)
+    refresh(tree)
+    refresh(tree, "--only", "a", "--commit")
+    assert touched(tree) == {"snapshots/a.html", "snapshots/a.meta.json"}
+    assert status(tree) == {"?? snapshots/b.html", "?? snapshots/b.meta.json"}
+    reads_clean(tree, "a")
+
+
+@needs_git
+def test_a_page_that_is_not_whole_is_left_out_with_a_warning(bare, site):
+    """A page changed or removed by hand, and metadata without a page, are nobody's to commit."""
+    tree = with_parser(bare)
+    refresh(tree, "--commit")
+    site.routes["/a"] = DOWN
+    write(tree, {"snapshots/a.html": b"by hand"})
+    result = refresh(tree, "--commit")
+    assert (result.exit_code, "left out of the commit" in result.stderr) == (0, True)
+    assert result.stderr.count("(see `pravda status`): a\n") == 1
+    assert touched(tree) == {"snapshots/b.meta.json"}
+    assert status(tree) == {" M snapshots/a.html"}
+    reads_clean(tree, "a", "b")
+    (tree / "snapshots/a.html").unlink()
+    assert "left out of the commit" in refresh(tree, "--commit").stderr
+    (tree / "snapshots/a.meta.json").write_text("{")
+    assert "left out of the commit" in refresh(tree, "--commit").stderr
+    pravda("forget", "a", "--force", "--tree", tree)
+    (tree / "snapshots/a.meta.json").unlink(missing_ok=True)
+    assert "left out of the commit" not in refresh(tree, "--commit").stderr
+    assert " D snapshots/a.html" in status(tree)
+
+
+@needs_git
+def test_damage_that_was_committed_is_mended_by_the_next_commit(bare):
+    """A commit that an older version made of metadata alone gets its page."""
+    tree = with_parser(bare)
+    refresh(tree)
+    commit(tree, {"snapshots/a.meta.json": (tree / "snapshots/a.meta.json").read_bytes()})
+    refresh(tree, "--commit")
+    reads_clean(tree, "a", "b")
+
+
+@needs_git
+def test_what_differs_in_more_than_the_time_is_no_confirmation(bare):
+    """The last commit is compared, whatever this run alone did."""
+    tree = with_parser(bare)
+    refresh(tree, "--commit")
+    meta = tree / "snapshots/a.meta.json"
+    meta.write_text(meta.read_text().replace("{", '{\n  "mine": 1,', 1))
+    refresh(tree, "--commit")
+    assert git(tree, "log", "-1", "--format=%s") == "Update metadata of 2 sources, no content changed: a, b"
 
 
 @needs_git
@@ -596,20 +722,84 @@ def test_a_document_that_git_ignores_is_not_committed(bare, tmp_path):
 
 
 @needs_git
-def test_a_failed_build_commits_nothing(bare, site):
-    """The pages are stored, the old document stays, and the exit code is 1."""
-    tree = clone(bare, "tree")
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_source_that_never_had_a_page_stops_no_commit(bare, site, refused):
+    """It has no items in the document, which is told; the good pages are committed with it."""
+    tree = with_parser(bare)
     site.routes["/b"] = DOWN
+    if refused:
+        site.routes["/robots.txt"] = [
+            R(b"200 OK", b"User-agent: *\nDisallow: /b\n", b"Content-Type: text/plain")
+        ]
+    text = (tree / "sources.toml").read_text()
+    commit(tree, {"sources.toml": f'{text}[build]\nout = "items.json"\n'.encode()})
+    result = refresh(tree, "--commit")
+    assert result.exit_code == 0, result.stderr
+    assert "without items in the document, having neither snapshot nor fixture: b" in result.stderr
+    assert touched(tree) == {"snapshots/a.html", "snapshots/a.meta.json", "items.json"}
+    built = json.loads(shown(tree, "items.json", "HEAD"))["sources"]
+    assert (built["a"]["itemCount"], built["b"]["items"]) == (2, None)
+    reads_clean(tree, "a")
+    assert pravda("build", "--tree", tree).exit_code == 1
+
+
+@needs_git
+def test_a_failed_build_commits_nothing(bare):
+    """The pages are stored, the old document stays, the exit code is 1; the next commit has what waited."""
+    tree = clone(bare, "tree")
     buildable(tree)
     before = git(tree, "rev-parse", "HEAD")
+    (tree / "public/items.json").mkdir(parents=True)
     result = refresh(tree, "--commit")
     assert result.exit_code == 1
-    assert "the build failed, so nothing is committed: neither snapshot nor fixture: b" in result.stderr
+    assert "the build failed, so nothing is committed: " in result.stderr
     assert git(tree, "rev-parse", "HEAD") == before
-    assert not (tree / "public").exists()
     assert (tree / "snapshots/a.html").read_bytes() == ONE
+    (tree / "public/items.json").rmdir()
+    text = (tree / "sources.toml").read_text().replace('interval = "0s"', 'interval = "1h"')
+    write(tree, {"sources.toml": text.encode()})
+    assert refresh(tree, "--commit").exit_code == 0
+    assert git(tree, "log", "-1", "--format=%s") == "Refresh 2 sources: a, b"
+    assert "public/items.json" in touched(tree)
+    write(tree, {"public/items.json": b"by hand"})
     assert refresh(tree, "--commit", "--no-build").exit_code == 0
-    assert git(tree, "log", "-1", "--format=%s") == "Confirm 1 source, no content changed: a"
+    assert status(tree) >= {" M public/items.json"}
+    refresh(tree, "--commit")
+    assert json.loads((tree / "public/items.json").read_text())["sources"]["a"]["itemCount"] == 2
+
+
+@needs_git
+def test_a_document_of_an_earlier_run_is_committed(bare):
+    """Where the pages are in git already, the document goes alone, built anew."""
+    tree = clone(bare, "tree")
+    buildable(tree)
+    text = (tree / "sources.toml").read_text().replace('interval = "0s"', 'interval = "1h"')
+    write(tree, {"sources.toml": text.encode()})
+    refresh(tree)
+    git(tree, "add", "snapshots")
+    git(tree, "commit", "-q", "-m", "by hand")
+    assert refresh(tree, "--commit").exit_code == 0
+    assert touched(tree) == {"public/items.json"}
+    assert git(tree, "log", "-1", "--format=%s") == "Build public/items.json"
+
+
+def test_a_build_that_gives_nothing_is_a_failed_build(root):
+    """Where every parser fails the old document stays; of a commit only --commit speaks."""
+    buildable(root)
+    refresh(root)
+    before = (root / "public/items.json").read_bytes()
+    write(root, {"parsers.py": b"def parse(page):\n    raise ValueError('no')\n"})
+    result = refresh(root, "--force")
+    assert result.exit_code == 1
+    assert "the build failed: no source gave anything\n" in result.stderr
+    assert (root / "public/items.json").read_bytes() == before
+
+
+def test_a_build_that_breaks_is_a_failed_build(tmp_path):
+    """Whatever is raised is told, since the pages are stored by then and the run must report."""
+    built = rebuild(tmp_path, tmp_path / "out.json", now())
+    assert built.problem is not None
+    assert built.problem.startswith("BadRequest: ")
 
 
 def test_a_document_that_cannot_be_written_is_a_failed_build(root):

@@ -158,6 +158,46 @@ def test_ignored_files_are_known(bare):
     assert not own.is_ignored("other.json")
 
 
+def test_what_changed_since_it_was_looked_at_is_not_committed(bare):
+    """A page that another process replaces in between could be committed without its metadata."""
+    tree = clone(bare, "tree")
+    write(tree, {PAGE: NEW})
+    own, before = repository(tree), head(tree)
+    seen = {PAGE: own.committed().blob_of(OLD)}
+    with pytest.raises(GitTrouble, match=rf"{PAGE} was changed by another"):
+        own.commit([PAGE], "x", seen)
+    assert head(tree) == before
+    assert own.commit([PAGE], "x", {PAGE: own.committed().blob_of(NEW)})
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_what_the_last_commit_holds(tmp_path, algorithm):
+    """Bytes are compared by git's own hash, under names from the tree's root; without a commit there are none."""
+    git(tmp_path, "init", "-q", f"--object-format={algorithm}")
+    tree = tmp_path / "tree"
+    write(tree, {PAGE: OLD, "-x": OLD})
+    assert repository(tree).committed().blobs == {}
+    commit(tmp_path, {f"tree/{PAGE}": OLD, "other.txt": b"x\n"})
+    held = repository(tree).committed()
+    assert dict(held.blobs) == {PAGE: held.blob_of(OLD)}
+    assert (held.read(PAGE), held.read("no")) == (OLD, None)
+    assert [held.differs(name) for name in (PAGE, "-x", "no", "snapshots")] == [False, True, False, False]
+
+
+def test_a_clone_knows_whether_it_is_ahead(bare):
+    """A commit that was not pushed counts; where nothing was seen of the remote branch nothing does."""
+    tree = clone(bare, "tree")
+    own = repository(tree)
+    target = own.target()
+    assert not own.is_ahead(target)
+    refreshed(tree, PAGE)
+    assert own.is_ahead(target)
+    own.push(target)
+    assert not own.is_ahead(target)
+    git(tree, "checkout", "-q", "-b", "topic")
+    assert not own.is_ahead(own.target())
+
+
 def test_a_lock_left_by_another_git_is_told(bare):
     """Where git's index is locked the commit fails in git's words, and the branch stays."""
     tree = clone(bare, "tree")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pravda.core.evidence import Note
 from pravda.core.states import State
 from pravda.testing import page
+from pravda.tree.pending import Pending
 from pravda.tree.report import (
     LONGEST_SUMMARY,
     MOST_ANNOTATIONS,
@@ -241,35 +242,49 @@ def test_the_json_report_has_the_keys_of_the_specification(tmp_path):
 # the commit's message
 
 
+def pending(source_id: str, *, page: bool = False, confirms: bool = False) -> Pending:
+    """What of a source is to be committed."""
+    return Pending(
+        source_id=source_id,
+        blobs=((f"snapshots/{source_id}.meta.json", "0" * 40),),
+        changed=page,
+        confirms=confirms,
+    )
+
+
 def test_a_message_names_the_sources():
-    """The first line names what changed, the rest what else was written."""
-    also = source("c", written=("c.meta.json",), confirms=True)
-    message = commit_message(run(*changed("a", "b"), also, source("d")), "public/items.json")
-    assert message == (
+    """The first line names what changed, the rest what else is in the commit."""
+    pages = [pending("a", page=True), pending("b", page=True), pending("c", confirms=True)]
+    assert commit_message(pages, "public/items.json") == (
         "Refresh 2 sources: a, b\n\nChanged: a, b\nAlso written: c\nBuilt: public/items.json\n"
     )
 
 
 def test_a_confirm_only_message_says_so():
     """A commit that moves nothing but the time of confirmation says that no content changed."""
-    message = commit_message(run(source("a", written=("a.meta.json",), confirms=True)))
+    message = commit_message([pending("a", confirms=True)])
     assert message == "Confirm 1 source, no content changed: a\n\nAlso written: a\n"
 
 
 def test_a_message_about_metadata_says_so():
     """A rotated validator is neither new content nor a mere confirmation."""
-    message = commit_message(run(source("a", written=("a.meta.json",))))
-    assert message.startswith("Update metadata of 1 source, no content changed: a\n")
+    message = commit_message([pending("a"), pending("b", confirms=True)])
+    assert message.startswith("Update metadata of 2 sources, no content changed: a, b\n")
+
+
+def test_a_message_about_the_document_alone_names_it():
+    """Where no source is in the commit the document is."""
+    assert commit_message([], "items.json") == "Build items.json\n\nBuilt: items.json\n"
 
 
 def test_a_long_message_is_cut_in_its_first_line_only():
     """The first line stays short, the rest names every source."""
     ids = [f"source-number-{number}" for number in range(30)]
-    subject, _, *body = commit_message(run(*changed(*ids))).splitlines()
+    subject, _, *body = commit_message([pending(name, page=True) for name in ids]).splitlines()
     assert subject == "Refresh 30 sources: source-number-0, source-number-1 and 28 more"
     assert body == [f"Changed: {', '.join(ids)}"]
     longest = "x" * 100
-    assert commit_message(run(*changed(longest))).splitlines()[0].endswith(longest)
+    assert commit_message([pending(longest, page=True)]).splitlines()[0].endswith(longest)
 
 
 # the workflow

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from pravda.capture import Pravda
 from pravda.core.outcome import Answer, Snapshot, Verdict
 from pravda.core.ports import Query
+from pravda.errors import ArchiveUnavailable
 
 _T = TypeVar("_T")
 
@@ -67,7 +68,11 @@ class BlockingPravda:
         return self._run(self._pravda.reclassify(snapshot))
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        future: Future[_T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            future: Future[_T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError as problem:  # what a loop says that is closed
+            work.close()  # lest the interpreter complain that nobody awaited it
+            raise ArchiveUnavailable("This archive is closed.") from problem
         try:
             return future.result()
         except KeyboardInterrupt:

@@ -288,7 +288,7 @@ class Pravda:
                 await self._archive.keep(snapshot, _contents_of(snapshot, contents))
             except StorageTrouble as problem:
                 snapshot = snapshots.without_bytes(
-                    snapshot, problem.reason, str(problem), repr(problem.__cause__)
+                    snapshot, problem.reason, str(problem), repr(problem.__cause__ or problem)
                 )
                 await self._archive.keep(snapshot, _contents_of(snapshot, contents))
         except (ArchiveUnavailable, StorageTrouble) as problem:

@@ -19,7 +19,7 @@ from pravda.core.digest import sha256
 from pravda.core.evidence import Artifact
 from pravda.core.outcome import Snapshot
 from pravda.core.ports import Contents, Query
-from pravda.errors import ArchiveUnavailable, Damaged
+from pravda.errors import ArchiveUnavailable, Damaged, NotFound
 
 CATALOG = "catalog.sqlite3"
 
@@ -207,6 +207,18 @@ class LocalArchive:
                 f"The artifact {artifact.name} of snapshot {snapshot.id} is {problem}. "
                 "It is not handed out; run `pravda verify` for the whole extent."
             ) from problem
+
+
+def catalog_in(home: Path) -> Path:
+    """The catalog of an archive that is there; raises NotFound where there is none, ArchiveUnavailable."""
+    catalog = home / CATALOG
+    try:
+        catalog.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"there is no archive in {home}") from None
+    except OSError as problem:
+        raise _unusable(problem, home) from problem
+    return catalog
 
 
 def _is_read_only(home: Path) -> bool:

@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 from pravda.archive.blobs import Blobs, files_in
 from pravda.archive.catalog import Reader, log_of, open_reader
-from pravda.archive.local import CATALOG
+from pravda.archive.local import catalog_in
 from pravda.archive.quarantine import FOLDER as QUARANTINE
 from pravda.archive.statements import named
-from pravda.errors import NotFound
 
 _SQL = named("usage.sql")
 _PAGES = 1000  # looked at together
@@ -65,9 +64,7 @@ class Usage:
 
 def usage(home: Path, most_hosts: int = 10) -> Usage:
     """Count everything; raises NotFound where there is no archive, ArchiveUnavailable when it cannot be read."""
-    catalog = home / CATALOG
-    if not catalog.exists():
-        raise NotFound(f"there is no archive in {home}")
+    catalog = catalog_in(home)
     reader = open_reader(catalog)
     try:
         ((snapshots, artifacts, content, inline, distinct),) = reader.rows(_SQL["totals"], {})

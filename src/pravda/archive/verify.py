@@ -16,13 +16,13 @@ from typing import Any
 from pravda.archive.blobs import YOUNG_SECONDS, Blobs, Harm, Harmed, files_in
 from pravda.archive.catalog import Reader, open_reader, open_writer, set_stored
 from pravda.archive.findings import Finding, What
-from pravda.archive.local import CATALOG
+from pravda.archive.local import CATALOG, catalog_in
 from pravda.archive.quarantine import Quarantine
 from pravda.archive.rows import Cell, row_of, snapshot_of
 from pravda.archive.statements import named
 from pravda.core.digest import sha256
 from pravda.core.outcome import Snapshot
-from pravda.errors import ArchiveUnavailable, Damaged, NotFound
+from pravda.errors import ArchiveUnavailable, Damaged
 
 _SQL = named("verify.sql")
 _ROWS = 64  # looked at together
@@ -63,9 +63,7 @@ def verify(
     A repair moves changed and orphaned files into quarantine. `tick` is called whenever `counts` have moved.
     Raises NotFound where there is no archive, ArchiveUnavailable when its catalog cannot be read at all.
     """
-    catalog = home / CATALOG
-    if not catalog.exists():
-        raise NotFound(f"there is no archive in {home}")
+    catalog = catalog_in(home)
     reader = open_reader(catalog)
     try:
         work = _Work(

@@ -14,11 +14,12 @@ import click
 
 from pravda.assemble import open as open_pravda
 from pravda.capture import Pravda
+from pravda.cli.interrupts import Interrupted
 from pravda.cli.listing import Listing, Text
 from pravda.cli.pace import Entry, Pace
 from pravda.cli.progress import Bar, bar
 from pravda.cli.trouble import Stop
-from pravda.cli.words import badge, safe, size
+from pravda.cli.words import badge, safe, size, span
 from pravda.core.mistake import BadRequest
 from pravda.core.outcome import Answer, Result, Snapshot
 from pravda.core.request import Request
@@ -54,7 +55,7 @@ async def capture_list(name: str, fields: Mapping[str, object], plan: Plan, home
             try:
                 await batch.run()
             except asyncio.CancelledError:
-                raise Stop(f"interrupted; {batch.how_to_go_on()}", Exit.INTERRUPTED) from None
+                raise Interrupted(batch.how_to_go_on()) from None
             except ArchiveUnavailable as problem:
                 raise Stop(f"{problem} {batch.how_to_go_on()}", Exit.ARCHIVE) from None
         if not plan.quiet:
@@ -81,6 +82,7 @@ class _Batch:
         self._open: set[int] = set()  # numbers of lines that were read and have no answer yet
         self._running: set[asyncio.Task[None]] = set()
         self._ended: Exception | None = None
+        self._waited_for: set[str] = set()  # hosts of which it was said
         self._length: int | None = None
 
     async def run(self) -> None:
@@ -105,6 +107,8 @@ class _Batch:
         if self._ended is not None:
             raise self._ended
         await feeder
+        if self._plan.first_line > max(1, self._listing.count):
+            raise BadRequest("from_line", f"the list has only {self._listing.count} lines")
 
     def how_to_go_on(self) -> str:
         """For a person, after the end came early."""
@@ -117,7 +121,9 @@ class _Batch:
     def summary(self) -> str:
         """For a person, at the end."""
         counts = ", ".join(f"{count} {word}" for word, count in self._counts.most_common())
-        return counts or "the list is empty"
+        return counts or "there is no URL in the list" + (
+            " from that line on" if self._plan.first_line > 1 else ""
+        )
 
     async def _feed(self) -> None:
         with closing(_Seen()) as seen:
@@ -139,6 +145,7 @@ class _Batch:
         if not self._pace.add(entry, _now()):
             self._room.release()
             self._postpone(entry)
+        self._tell_of_wait(entry.host)
         self._moved.set()
 
     def _request(self, line: Text) -> Request | None:
@@ -182,6 +189,7 @@ class _Batch:
             for other in self._pace.give_back(entry.host, _now(), rest):
                 self._room.release()
                 self._postpone(other)
+            self._tell_of_wait(entry.host)
         self._open.discard(entry.number)
         self._show()
 
@@ -204,6 +212,13 @@ class _Batch:
         self._open.discard(entry.number)
         self._count("postponed", Exit.BLOCKED)
         self._complain(entry.number, f"not asked: {entry.host} wants a longer pause than a batch waits")
+
+    def _tell_of_wait(self, host: str) -> None:
+        """Say once of a host that its lines wait, lest the silence be taken for a fault."""
+        seconds = self._pace.rest_of(host, _now())
+        if seconds and host not in self._waited_for and not self._plan.quiet:
+            self._waited_for.add(host)
+            click.echo(f"pravda: waiting {span(seconds)} for {safe(host)}, which asked for it", err=True)
 
     def _count(self, word: str, code: Exit) -> None:
         self._counts[word] += 1

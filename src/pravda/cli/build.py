@@ -16,6 +16,7 @@ from pravda.parsing import files
 from pravda.parsing.bench import Bench
 from pravda.parsing.build import BuildResult, Built, build
 from pravda.parsing.watch import Watch
+from pravda.tree.report import counted
 
 _PAUSE = 0.3  # seconds between two looks at the files
 
@@ -121,5 +122,5 @@ def _tell(built: Built, *, verbose: bool) -> None:
 
 def _summary(result: BuildResult) -> str:
     items = sum(len(built.items or ()) for built in result.sources)
-    words = f"{len(result.sources)} sources, {items:,} items"
+    words = f"{counted(len(result.sources), 'source')}, {counted(items, 'item')}"
     return f"{words}, {len(result.failed)} failed" if result.failed else words

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from pravda import assemble
+from pravda.cli.reading import find, open_kept
 from pravda.core.mistake import BadRequest
 
 _PLAIN = frozenset(b"\t\n\r")
 
 
-async def copy(home: Path | None, snapshot_id: str, name: str, target: str, *, force: bool = True) -> None:
+async def copy(home: Path | None, wanted: str, name: str, target: str, *, force: bool = True) -> None:
     """Write an artifact to a file, or to stdout for `-`; without `force` a terminal gets plain text only."""
-    async with assemble.open(home=home) as archive:
-        snapshot = await archive.get(snapshot_id)
+    async with open_kept(home) as archive:
+        snapshot = await find(archive, home, wanted)
         pieces = await archive.stream(snapshot, name)
         if target != "-":
             _to_file(pieces, target)

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from pravda.assemble import open as open_pravda
-from pravda.cli import options
+from pravda.cli import interrupts, options
 from pravda.cli.batch import Plan, capture_list
 from pravda.cli.bytes import copy
+from pravda.cli.output import writing
 from pravda.cli.report import answer_lines
-from pravda.cli.trouble import Stop, told
+from pravda.cli.trouble import told
 from pravda.cli.waiting import waiting
 from pravda.cli.words import now, program, safe, span, typed_url
 from pravda.core.mistake import BadRequest
@@ -30,7 +31,8 @@ _HELP = """Capture URL now, keep the attempt, and answer with the best evidence 
 When the page is not usable and --max-stale-age is given, the newest usable snapshot that young stands in.
 
 Exit codes: 0 fresh, reused or stale; 2 bad request; 3 stale with --fail-on-stale; 10 blocked; 11 gone;
-12 down; 13 partial; 14 our own fault; 20 the archive cannot keep the attempt; 130 interrupted.
+12 down; 13 partial; 14 our own fault; 20 the archive cannot keep the attempt; 74 the output cannot
+be written; 130, 143, 129 ended by SIGINT, SIGTERM, SIGHUP, what was seen being kept.
 
 With --from, a list is captured: one URL a line, blank lines and lines that begin with # are passed over. Each page
 gives a line on stdout as soon as it is done, bad lines are named on stderr, and the exit code is the highest of all (2
@@ -96,7 +98,12 @@ Durations are seconds, or as "90s", "36h", "7d", "P7D"."""
     metavar="NAME=DURATION",
     help="A budget: connect, first_byte, idle, body or total; repeatable.",
 )
-@click.option("--max-bytes", type=int, metavar="BYTES", help="The most bytes of a page that are kept.")
+@click.option(
+    "--max-bytes",
+    callback=options.byte_size,
+    metavar="BYTES",
+    help="The most bytes of a page that are kept, as 1MB.",
+)
 @click.option(
     "--tls", help="verify (default), or insecure: take any certificate, and say so in the snapshot."
 )
@@ -141,17 +148,18 @@ def command(
             _check_list(url, list_file, output, given)
             fields = _fields(**given)  # type: ignore[arg-type]  # click's values, by the options above
             Request.parse("https://example.org/", **fields)  # a mistake in them would be one in every line
-            code = asyncio.run(capture_list(list_file, fields, plan, home))
+            code = interrupts.run(capture_list(list_file, fields, plan, home))
             click.get_current_context().exit(code)
         if url is None:
             raise BadRequest("url", "is missing; name a page, or a list of them with --from")
         _check_output(output, as_json=as_json)
         typed, fields = typed_url(url), _fields(**given)  # type: ignore[arg-type]  # click's values, by the options above
         Request.parse(url, **fields)  # before a folder is made for the archive
-        answer = asyncio.run(_capture(typed, url, fields, home, quiet=quiet))
-        _print(answer, home, as_json=as_json, quiet=quiet, to_stderr=output == "-")
-        if output and answer.snapshot:
-            asyncio.run(copy(home, answer.snapshot.id, "body", output))
+        answer = interrupts.run(_capture(typed, url, fields, home, quiet=quiet))
+        with writing(_kept(answer)):
+            _print(answer, home, as_json=as_json, quiet=quiet, to_stderr=output == "-")
+            if output and answer.snapshot:
+                asyncio.run(copy(home, answer.snapshot.id, "body", output))
     click.get_current_context().exit(
         _exit_code(answer, allow_failure=allow_failure, fail_on_stale=fail_on_stale)
     )
@@ -213,11 +221,16 @@ async def _capture(
         except asyncio.CancelledError:
             newest = await pravda.history(Query(page=typed.page, since=began, limit=1))
             failure = newest[0].verdict.failure if newest else None
-            if failure and failure.reason is Reason.CANCELLED:
-                kept = f"the attempt is kept as cancelled, see: {program()} show {newest[0].id}"
-            else:
-                kept = "no attempt had begun"
-            raise Stop(f"interrupted; {kept}", Exit.INTERRUPTED) from None
+            if not newest:
+                raise interrupts.Interrupted("no attempt is kept") from None
+            state = " as cancelled" if failure and failure.reason is Reason.CANCELLED else ""
+            raise interrupts.Interrupted(
+                f"the attempt is kept{state}, see: {program()} show {newest[0].id}"
+            ) from None
+
+
+def _kept(answer: Answer) -> str:
+    return f"the attempt is kept as {answer.attempt.id}" if answer.attempt else "nothing was fetched"
 
 
 def _print(answer: Answer, home: Path | None, *, as_json: bool, quiet: bool, to_stderr: bool) -> None:

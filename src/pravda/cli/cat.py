@@ -11,6 +11,8 @@ from pravda.cli.trouble import told
 
 _HELP = """Write an artifact of the snapshot ID byte for byte: body (default), payload, request, response, ...
 
+latest:URL stands for the newest usable snapshot of a page.
+
 The bytes are checked against their hash first; damaged ones are not written (exit code 20)."""
 
 

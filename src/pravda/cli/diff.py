@@ -1,14 +1,15 @@
 """`pravda diff`: what changed between two snapshots."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from pravda.assemble import open_blocking
-from pravda.blocking import BlockingPravda
+from pravda.capture import Pravda
 from pravda.cli import options
+from pravda.cli.reading import find, open_kept
 from pravda.cli.report import line
 from pravda.cli.trouble import told
 from pravda.cli.words import safe, size
@@ -27,6 +28,8 @@ _COLOURS = {Change.ADDED: "green", Change.REMOVED: "red"}
 
 _HELP = """Show what changed from snapshot A to snapshot B: facts, response headers, and the text that a reader sees.
 
+latest:URL stands for the newest usable snapshot of a page.
+
 JSON is compared value by value, other text line by line, anything else by size and hash. Headers that change with every
 exchange, as Date, are shown and make no difference.
 
@@ -40,9 +43,8 @@ Exit codes: 0 the same; 1 different; 4 there is no such snapshot; 20 the kept by
 @options.home
 def command(before: str, after: str, *, as_json: bool, home: Path | None) -> None:
     """Find both, compare, print."""
-    with told(), open_blocking(home=home) as pravda:
-        earlier, later = pravda.get(before), pravda.get(after)
-        found = difference(earlier, later, _page(pravda, earlier), _page(pravda, later))
+    with told():
+        found = asyncio.run(_compared(home, before, after))
     if as_json:
         click.echo(json.dumps(difference_to_json(found)))
     else:
@@ -51,12 +53,18 @@ def command(before: str, after: str, *, as_json: bool, home: Path | None) -> Non
     click.get_current_context().exit(Exit.OK if found.same else Exit.DIFFERENT)
 
 
-def _page(pravda: BlockingPravda, snapshot: Snapshot) -> Page | None:
+async def _compared(home: Path | None, before: str, after: str) -> Difference:
+    async with open_kept(home) as pravda:
+        earlier, later = await find(pravda, home, before), await find(pravda, home, after)
+        return difference(earlier, later, await _page(pravda, earlier), await _page(pravda, later))
+
+
+async def _page(pravda: Pravda, snapshot: Snapshot) -> Page | None:
     try:
-        body = pravda.read(snapshot, "body", _MOST_BYTES)
+        body = await pravda.read(snapshot, "body", _MOST_BYTES)
     except NotFound:
         return None
-    holder = pravda.get(snapshot.content_from) if snapshot.content_from else snapshot
+    holder = await pravda.get(snapshot.content_from) if snapshot.content_from else snapshot
     return subject_of(holder.evidence, body).page
 
 

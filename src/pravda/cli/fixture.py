@@ -15,6 +15,7 @@ from pravda.parsing.bench import Bench, Recipe
 from pravda.parsing.files import encoded, pretty
 from pravda.parsing.fixtures import Checked, Fixture
 from pravda.parsing.values import Json
+from pravda.tree.report import counted
 
 _HELP = """Fixtures: pages pinned to a date for ever, with what their parser must make of them.
 
@@ -115,7 +116,7 @@ def check(
         raise Stop("there is no fixture", Exit.NOT_FOUND)
     wrong = sum(checked.problem is not None for checked in done)
     if not as_json:
-        say(f"{len(done)} fixtures, {wrong} not as expected")
+        say(f"{counted(len(done), 'fixture')}, {wrong} not as expected")
     click.get_current_context().exit(Exit.DIFFERENT if wrong else Exit.OK)
 
 

@@ -1,5 +1,6 @@
 """`pravda history`: what is kept, newest first."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pravda.assemble import open_blocking
 from pravda.cli import options
+from pravda.cli.reading import open_kept
 from pravda.cli.trouble import Stop, told
 from pravda.cli.words import ago, badge, now, safe, size, typed_url
 from pravda.core.listing import cursor_of, read_cursor, read_moment
@@ -21,7 +22,7 @@ from pravda.core.wire import snapshot_to_json, time_text
 _HELP = """List what is kept of URL, of a key, or of every page: newest first, good and bad attempts alike.
 
 --since and --until take a time as 2026-03-01T12:00:00Z (UTC where no zone is given), a date, or an age as 7d.
-Exit code 4: nothing is kept that fits."""
+Exit code 4: nothing is kept that fits, or there is no archive."""
 
 
 @click.command("history", help=_HELP, short_help="List what is kept of a page, newest first.")
@@ -66,12 +67,16 @@ def command(
             limit=limit + 1,  # one more tells whether there is more
             before=read_cursor(cursor) if cursor else None,
         )
-        with open_blocking(home=home) as pravda:
-            found = pravda.history(query)
+        found = asyncio.run(_found(home, query))
         items, following = found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
         _print(items, following, moment, as_json=as_json, with_url=url is None)
         if not items:
             raise Stop("nothing is kept that fits", Exit.NOT_FOUND)
+
+
+async def _found(home: Path | None, query: Query) -> tuple[Snapshot, ...]:
+    async with open_kept(home) as pravda:
+        return await pravda.history(query)
 
 
 def _print(

@@ -40,6 +40,8 @@ class Listing:
         """Raises BadRequest."""
         self.reached = 0
         """The number of the last line that was read."""
+        self.count = 0
+        """How many lines were read; less than reached where nothing stands behind the last line's end."""
         self._name = name
         try:
             self._descriptor = os.dup(sys.stdin.fileno()) if name == "-" else os.open(name, os.O_RDONLY)
@@ -65,9 +67,11 @@ class Listing:
             while not ended:
                 piece = await self._piece()
                 ended = not piece
+                empty_end = ended and not rest and not skipping
                 *whole, rest = (rest + (piece or b"\n")).split(b"\n")
                 for line in whole:
                     self.reached += 1
+                    self.count = self.reached - empty_end
                     if text := self._text(line, too_long=skipping):
                         yield text
                     skipping = False

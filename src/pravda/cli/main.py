@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 import click
 
+from pravda.cli.output import Unwritable, is_of_output, silence
 from pravda.cli.table import ABOUT, COMMANDS
 
 _INTERRUPTED = 130  # states.Exit, which would cost the help screen an import of the law
@@ -49,6 +50,10 @@ def cli(ctx: click.Context) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; foreseeable trouble is one line on stderr."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # for as long as the program runs
+    if sys.stdout is None:
+        return _fail(Unwritable("it is closed", "nothing was done"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # no page may break a terminal that is not UTF-8
@@ -59,13 +64,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
         problem.show()
         return problem.exit_code
     except click.ClickException as problem:
-        click.echo(f"pravda: {problem.format_message()}", err=True)
-        return problem.exit_code
+        wants_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
+        if isinstance(problem, click.UsageError) and wants_json:
+            field = problem.param.name if isinstance(problem, click.BadParameter) and problem.param else None
+            import_module("pravda.cli.trouble").print_mistake(field, problem.format_message())
+        return _fail(problem)
     except (KeyboardInterrupt, click.Abort):
         click.echo("pravda: interrupted", err=True)
         return _INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # click makes a SystemExit of a closed pipe wherever it meets one, and of nothing else here; the interpreter flushes once more at its end and would complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return _BROKEN_PIPE
+    except OSError as problem:
+        if not is_of_output(problem):
+            raise
+        return _fail(Unwritable(problem.strerror or str(problem)))
     return code if isinstance(code, int) else 0
+
+
+def _fail(problem: click.ClickException) -> int:
+    click.echo(f"pravda: {problem.format_message()}", err=True)
+    if isinstance(problem, Unwritable):
+        silence()
+    return problem.exit_code

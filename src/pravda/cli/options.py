@@ -4,8 +4,10 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
+from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from pravda.core.mistake import BadRequest
 from pravda.core.rule_values import INTEGER_RULES, Rule
@@ -13,11 +15,32 @@ from pravda.core.rule_values import INTEGER_RULES, Rule
 Rules = dict[str, list[object]]
 
 _RULE_FILE_BYTES = 1024 * 1024
+_BYTE_SIZE = TypeAdapter(ByteSize)
+
+
+class _Folder(click.Path):
+    """A folder that has a name: pathlib would take an empty one for the working folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse what is empty."""
+        if value == "":
+            self.fail("must not be empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def byte_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """The number of bytes in 1000000, 1MB or 1MiB, for an option's callback."""
+    try:
+        return None if value is None else int(_BYTE_SIZE.validate_python(value))
+    except ValidationError:
+        text = f"{value!r:.60} is no number of bytes; write 1000000, 1MB or 1MiB"
+        raise click.BadParameter(text, ctx, param) from None
+
 
 home = click.option(
     "--home",
     metavar="FOLDER",
-    type=click.Path(file_okay=False, readable=False, path_type=Path),
+    type=_Folder(file_okay=False, readable=False, path_type=Path),
     help="Folder of the archive. Default: PRAVDA_HOME, else the platform's folder for user data.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else on stdout.")

@@ -80,6 +80,10 @@ class Pace:
             heapq.heappush(self._wakes, (until, host))
         return list(self._waiting.pop(host, ())) if until - now > LONGEST_WAIT else []
 
+    def rest_of(self, host: str, now: float) -> float:
+        """Seconds that entries of a host wait because it wants to rest; 0: none do."""
+        return max(0.0, self._resting.get(host, 0.0) - now) if host in self._waiting else 0.0
+
     def wakes_in(self, now: float) -> float | None:
         """Seconds until a resting host may be asked again; None: none rests."""
         return max(0.0, self._wakes[0][0] - now) if self._wakes else None

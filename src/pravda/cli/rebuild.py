@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pravda.assemble import open_bench
 from pravda.parsing import files
+from pravda.parsing.bench import Bench
 from pravda.parsing.build import build
 
 
@@ -14,29 +15,34 @@ from pravda.parsing.build import build
 class Rebuilt:
     """What a build came to."""
 
-    target: Path
-    name: str | None
-    """The document, from the tree's root with slashes; None: it lies outside."""
     problem: str | None = None
     """Why it failed, and was not written; None: it did not."""
+    missing: tuple[str, ...] = ()
+    """Sources without items in the document, since there is neither a snapshot nor a fixture."""
 
 
-def rebuild(root: Path, now: datetime) -> Rebuilt | None:
-    """Build the document that the sources file names; None: it names none."""
-    with open_bench(root) as bench:
-        if bench.build_out is None:
-            return None
-        result = build(bench, clock=now)
-        problem = result.problem(strict=False)
-        if problem is None:
-            try:
-                files.write(bench.build_out, result.document())
-            except OSError as trouble:
-                problem = f"{bench.build_out} cannot be written: {trouble.strerror}"
-        return Rebuilt(target=bench.build_out, name=_inside(root, bench.build_out), problem=problem)
+def rebuild(root: Path, target: Path, now: datetime) -> Rebuilt:
+    """Build the document that the sources file names; one source that cannot be parsed costs the others nothing."""
+    try:
+        with open_bench(root) as bench:
+            return _built(bench, target, now)
+    except Exception as crash:  # the rim of the run: the pages are stored, and the report must be written
+        return Rebuilt(problem=f"{type(crash).__name__}: {crash}")
 
 
-def _inside(root: Path, target: Path) -> str | None:
+def inside(root: Path, target: Path) -> str | None:
+    """A file's name from the tree's root with slashes; None: it lies outside."""
     path = Path(os.path.abspath(target))
     top = Path(os.path.abspath(root))
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
+
+
+def _built(bench: Bench, target: Path, now: datetime) -> Rebuilt:
+    result = build(bench, clock=now)
+    if result.sources and len(result.failed) == len(result.sources):
+        return Rebuilt(problem="no source gave anything")
+    try:
+        files.write(target, result.document())
+    except OSError as trouble:
+        return Rebuilt(problem=f"{target} cannot be written: {trouble.strerror}")
+    return Rebuilt(missing=result.missing)

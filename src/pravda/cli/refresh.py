@@ -5,25 +5,22 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from pravda.assemble import open_tree
 from pravda.cli import options, trees
+from pravda.cli.delivery import Ending, Place, deliver
 from pravda.cli.progress import Bar, bar
-from pravda.cli.rebuild import Rebuilt, rebuild
 from pravda.cli.words import safe
-from pravda.core.evidence import Note
 from pravda.core.mistake import BadRequest
-from pravda.errors import PravdaError
 from pravda.settings import load
 from pravda.tree import report
 from pravda.tree.git import GitTrouble
-from pravda.tree.layout import SNAPSHOTS
 from pravda.tree.refresh import refresh
-from pravda.tree.repository import Repository, Target
+from pravda.tree.repository import Repository
 from pravda.tree.results import LOST, Outcome, RunResult, SourceResult
 from pravda.tree.run import Progress, Run
 from pravda.tree.workflow import Workflow, add, read_workflow
@@ -55,34 +52,6 @@ class _Wishes:
     home: Path | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """Where the result goes."""
-
-    repository: Repository | None
-    """None: nothing is committed."""
-    target: Target | None
-    """None: nothing is pushed."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Ending:
-    """What became of a run's result."""
-
-    result: RunResult
-    committed: str | None = None
-    """Hash of the commit; None: there is none."""
-    said: list[str] = field(default_factory=list)
-    """What went well, a line each."""
-    troubles: list[str] = field(default_factory=list)
-    """What did not, a sentence each; any makes the command fail."""
-
-    def warn(self, code: str, detail: str) -> None:
-        """Add a warning to those of the run."""
-        note = Note(code=code, detail=detail)
-        self.result = replace(self.result, warnings=(*self.result.warnings, note))
-
-
 @click.command("refresh", help=_HELP, short_help="Ask for the pages of a snapshot tree that are due.")
 @trees.tree
 @click.option("--only", multiple=True, metavar="ID", help="Only this source; repeatable.")
@@ -92,8 +61,10 @@ class _Ending:
     is_flag=True,
     help="Ask sources that are not due, too. Refused in a workflow that no person started.",
 )
-@click.option("--commit", is_flag=True, help="Commit what this run wrote, and nothing else.")
-@click.option("--push", is_flag=True, help="Push the commit, behind what others pushed, never by force.")
+@click.option("--commit", is_flag=True, help="Commit the tree's pages and document, and nothing else.")
+@click.option(
+    "--push", is_flag=True, help="Push what is committed, behind what others pushed, never by force."
+)
 @click.option("--archive", is_flag=True, help="Keep every attempt in the archive, too.")
 @click.option("--no-build", is_flag=True, help="Do not rebuild the document that [build] names.")
 @click.option("--user-agent", metavar="TEXT", help="Stands for that of sources.toml and of the settings.")
@@ -106,26 +77,26 @@ def command(*, commit: bool, push: bool, **given: object) -> None:
     with trees.tree_told():
         place = _place(wishes, workflow, commit=commit, push=push)
         run, result = asyncio.run(_refreshed(wishes))
-        ending = _Ending(result=result)
+        ending = Ending(result=result)
         if not wishes.dry_run:
-            _deliver(wishes, place, run, ending)
+            deliver(wishes.root, place, run, ending, build=not wishes.no_build)
         _tell(wishes, workflow, ending)
     click.get_current_context().exit(1 if ending.troubles else result.exit_code)
 
 
-def _place(wishes: _Wishes, workflow: Workflow, *, commit: bool, push: bool) -> _Place:
+def _place(wishes: _Wishes, workflow: Workflow, *, commit: bool, push: bool) -> Place:
     """Where to commit and push, known before anything is asked; raises BadRequest."""
     if wishes.force and workflow.automatic:
         raise BadRequest(
             "force", "is for a person, and nobody started this workflow by hand; leave it out, or start it so"
         )
     if push and not commit:
-        raise BadRequest("push", "needs --commit: only what this run wrote is pushed")
+        raise BadRequest("push", "needs --commit: only what is committed is pushed")
     if not commit or wishes.dry_run:
-        return _Place(repository=None, target=None)
+        return Place(repository=None, target=None)
     try:
         repository = Repository(wishes.root)
-        return _Place(repository=repository, target=repository.target(workflow.branch) if push else None)
+        return Place(repository=repository, target=repository.target(workflow.branch) if push else None)
     except GitTrouble as problem:
         raise BadRequest("push" if push else "commit", str(problem)) from None
 
@@ -190,49 +161,10 @@ def _finished(result: SourceResult, done: int, total: int) -> Progress:
     return Progress(source_id=result.source_id, result=result, done=done, total=total)
 
 
-# building, committing, pushing
-
-
-def _deliver(wishes: _Wishes, place: _Place, run: Run, ending: _Ending) -> None:
-    """Build, then commit, then push; the first that fails is the last."""
-    built = None
-    if ending.result.dirty and run.sources.build_out and not wishes.no_build:
-        built = rebuild(wishes.root, run.clock.now())
-    if built and built.problem:
-        ending.troubles.append(f"the build failed, so nothing is committed: {built.problem}")
-        return
-    if built:
-        ending.said.append(f"built {built.target}")
-    try:
-        if place.repository and ending.result.dirty:
-            _commit(place.repository, built, ending)
-        if place.repository and place.target and ending.committed:
-            pushed = place.repository.push(place.target)
-            ending.committed = pushed.commit
-            ending.said.append(f"pushed {pushed.commit[:10]} to {place.target.remote}")
-            if pushed.warning:
-                ending.warn("pushed", pushed.warning)
-    except PravdaError as problem:
-        ending.troubles.append(str(problem))
-
-
-def _commit(repository: Repository, built: Rebuilt | None, ending: _Ending) -> None:
-    names = [f"{SNAPSHOTS}/{name}" for name in ending.result.written]
-    if loose := repository.converted(names):
-        words = f"git may change line ends of {len(loose)} files on a clone: .gitattributes needs `snapshots/** -text`"
-        ending.warn("attributes", words)
-    if built and built.name and not repository.is_ignored(built.name):
-        names.append(built.name)
-    message = report.commit_message(ending.result, built.name if built and built.name in names else None)
-    ending.committed = repository.commit(names, message)
-    if ending.committed:
-        ending.said.append(f"committed {ending.committed[:10]}: {message.splitlines()[0]}")
-
-
 # reporting
 
 
-def _tell(wishes: _Wishes, workflow: Workflow, ending: _Ending) -> None:
+def _tell(wishes: _Wishes, workflow: Workflow, ending: Ending) -> None:
     """Say what the run came to, wherever somebody listens."""
     if not wishes.dry_run:
         _report(workflow, ending)
@@ -256,7 +188,7 @@ def _tell(wishes: _Wishes, workflow: Workflow, ending: _Ending) -> None:
         click.echo(f"pravda: {safe(trouble)}", err=True)
 
 
-def _report(workflow: Workflow, ending: _Ending) -> None:
+def _report(workflow: Workflow, ending: Ending) -> None:
     """Write what a workflow's step leaves behind."""
     written = (
         (workflow.outputs, report.outputs(ending.result, ending.committed)),

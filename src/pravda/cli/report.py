@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from pravda.cli.words import ago, badge, program, safe, size, span
+from pravda.cli.words import ago, badge, exactly, program, safe, size, span
 from pravda.core.evidence import Content, Response, Timings
 from pravda.core.outcome import Answer, Failure, Newest, Result, Snapshot, Verdict
 from pravda.core.rules import Check
@@ -44,22 +44,23 @@ def answer_lines(answer: Answer, now: datetime, home: Path | None, *, brief: boo
             yield f"{badge(used.state)} fresh: captured now"
             yield from about(used)
         case _, None, Snapshot() as attempt:
-            yield f"{badge(attempt.state)} failed: there is no usable snapshot"
+            yield f"{badge(attempt.state)} failed, and no earlier snapshot may stand in"
             yield from about(attempt)
-            yield line("fallback", _fallback(answer.newest_usable, answer.max_stale_age_seconds))
+            yield line("fallback", _fallback(attempt, answer.newest_usable, answer.max_stale_age_seconds))
     if len(answer.attempts) > 1:
         yield line("attempts", ", ".join(answer.attempts))
 
 
 def _age(answer: Answer) -> str:
     age, most = answer.age_seconds or 0.0, answer.max_stale_age_seconds
-    text = f"{span(age)} ({age:.0f} s)"
-    return f"{text}, at most {most:.0f} s allowed" if answer.stale and most is not None else text
+    text = f"{span(age)} ({int(age)} s)" if age >= 60 else span(age)
+    return f"{text}, at most {exactly(most)} allowed" if answer.stale and most is not None else text
 
 
-def _fallback(newest: Newest | None, most: float | None) -> str:
+def _fallback(attempt: Snapshot, newest: Newest | None, most: float | None) -> str:
     if newest is None:
-        return "none, no usable snapshot is kept"
+        demands = attempt.asked.expect.to_wire() or attempt.asked.artifacts
+        return f"none, no usable snapshot is kept{' that fulfils these demands' if demands else ''}"
     why = (
         "not asked for, see --max-stale-age"
         if not most
@@ -127,12 +128,12 @@ def _failure_lines(failure: Failure) -> Lines:
     if failure.fault is FaultSide.LOCAL:
         yield line("fault", "ours: this machine or its settings, not the source")
     for mark in failure.evidence:
-        if mark.where == "status":
+        if mark.where == "status" or mark.matched in (failure.detail, failure.raw):
             continue  # has a line of its own
         yield line("because", f"{mark.where}: {mark.matched}")
     if failure.retry_after_seconds is not None:
         yield line("retry after", span(failure.retry_after_seconds))
-    if failure.raw:
+    if failure.raw and failure.raw not in (failure.detail, "None"):
         yield line("engine says", failure.raw)
 
 

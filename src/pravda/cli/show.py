@@ -1,26 +1,25 @@
 """`pravda show`: everything that is known of one snapshot."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from pravda.assemble import open_blocking
-from pravda.blocking import BlockingPravda
 from pravda.cli import options
+from pravda.cli.reading import find, open_kept
 from pravda.cli.report import line, snapshot_lines, verdict_lines
 from pravda.cli.trouble import told
-from pravda.cli.words import badge, now, safe, size, typed_url
+from pravda.cli.words import badge, now, safe, size
 from pravda.core.digest import Json
 from pravda.core.outcome import Snapshot, Verdict
 from pravda.core.wire import snapshot_to_json
-from pravda.errors import NotFound
 
-_LATEST = "latest:"
 _VERDICT = ("state", "usable", "failure", "checks", "warnings")
 
-_HELP = """Show all facts of the snapshot ID; latest:URL stands for the newest usable one of a page.
+_HELP = """Show all facts of the snapshot ID; latest:URL stands for the newest usable one of a
+page, and the beginning of an id, of 8 characters or more, for the only one that begins so.
 
 With --reclassify the stored evidence is judged again by today's law and both verdicts are shown; the stored one stays."""
 
@@ -32,9 +31,8 @@ With --reclassify the stored evidence is judged again by today's law and both ve
 @options.home
 def command(snapshot_id: str, *, reclassify: bool, as_json: bool, home: Path | None) -> None:
     """Find and print."""
-    with told(), open_blocking(home=home) as pravda:
-        snapshot = _find(pravda, snapshot_id)
-        again = pravda.reclassify(snapshot) if reclassify else None
+    with told():
+        snapshot, again = asyncio.run(_found(home, snapshot_id, reclassify=reclassify))
         if as_json:
             click.echo(json.dumps(_both(snapshot, again) if again else snapshot_to_json(snapshot), indent=2))
             return
@@ -42,15 +40,11 @@ def command(snapshot_id: str, *, reclassify: bool, as_json: bool, home: Path | N
             click.echo(text)
 
 
-def _find(pravda: BlockingPravda, wanted: str) -> Snapshot:
-    if not wanted.startswith(_LATEST):
-        return pravda.get(wanted)
-    url = wanted.removeprefix(_LATEST)
-    typed_url(url)
-    snapshot = pravda.latest(url)
-    if snapshot is None:
-        raise NotFound(f"no usable snapshot is kept of {url}")
-    return snapshot
+async def _found(home: Path | None, name: str, *, reclassify: bool) -> tuple[Snapshot, Verdict | None]:
+    """The snapshot, and what today's law says of it where that is asked for."""
+    async with open_kept(home) as pravda:
+        snapshot = await find(pravda, home, name)
+        return snapshot, await pravda.reclassify(snapshot) if reclassify else None
 
 
 def _both(snapshot: Snapshot, again: Verdict) -> dict[str, Json]:

@@ -66,8 +66,7 @@ def _print(findings: Iterable[Finding], counts: Counts, shown: Bar) -> None:
 
 def _print_json(findings: Iterable[Finding], counts: Counts, shown: Bar) -> None:
     """One object, written as it is found, so that memory stays flat however much is damaged."""
-    shown.say('{"findings":[')
-    mark = ""
+    begin = mark = '{"findings":['  # not written before it is known that there is an archive
     for finding in findings:
         shown.say(f"{mark}{json.dumps(_wire(finding))}")
         mark = ","
@@ -80,7 +79,7 @@ def _print_json(findings: Iterable[Finding], counts: Counts, shown: Bar) -> None
         "blobs": counts.blobs,
         "content_bytes": counts.bytes,
     }
-    shown.say(f"],{json.dumps(totals)[1:]}")
+    shown.say(f"{begin if mark == begin else ''}],{json.dumps(totals)[1:]}")
 
 
 def _wire(finding: Finding) -> dict[str, Json]:

@@ -44,6 +44,14 @@ def span(seconds: float) -> str:
     return "under 1 s"
 
 
+def exactly(seconds: float) -> str:
+    """A duration in its largest unit that leaves no rest."""
+    for size, unit in _UNITS:
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:g} s"
+
+
 def ago(moment: datetime, now: datetime) -> str:
     """How long ago that was."""
     seconds = (now - moment) / timedelta(seconds=1)
@@ -80,6 +88,9 @@ def typed_url(text: str) -> URL:
 
 
 def _lacks_scheme(text: str) -> bool:
+    before, colon, _ = text.partition(":")
+    if colon and "." not in before and not before.startswith(("localhost", "[")):
+        return False  # what is before the colon is a scheme rather than a host, as in mailto:
     try:
         return "://" not in text and bool(parse(f"https://{text}"))
     except BadURL:

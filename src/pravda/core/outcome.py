@@ -156,7 +156,7 @@ class Answer:
         failure = self.attempt.verdict.failure
         sentence = f"{self.attempt.state}, {failure.reason}: {failure.detail.rstrip('.')}."
         if self.newest_usable is None:
-            return f"{sentence} No earlier usable snapshot is kept."
+            return f"{sentence} No earlier snapshot is kept that this request may use."
         when = self.newest_usable.captured_at.isoformat(timespec="seconds")
         return f"{sentence} The newest usable snapshot is {self.newest_usable.id}, captured at {when}."
 

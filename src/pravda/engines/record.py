@@ -196,11 +196,13 @@ def _client_redirects(
 
 
 def _timings(exchange: Exchange, seconds: float) -> Timings:
+    # libcurl takes that time also of exchanges in which nothing came
+    answered = exchange.head or exchange.head_fragment or exchange.interim
     spans = {name: round(span * 1000, 1) for name, span in exchange.timings.items() if span}
     return Timings(
         dns_ms=spans.get("dns"),
         connect_ms=spans.get("connect"),
         tls_ms=spans.get("tls"),
-        first_byte_ms=spans.get("first_byte"),
+        first_byte_ms=spans.get("first_byte") if answered else None,
         total_ms=round(seconds * 1000, 1),
     )

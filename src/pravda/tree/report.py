@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from pravda.tree.attempt import printable
+from pravda.tree.pending import Pending
 from pravda.tree.results import LOST, Outcome, RunResult, SourceResult
 
 MOST_ANNOTATIONS: Final = 50
@@ -116,21 +117,20 @@ def markdown(result: RunResult, troubles: Sequence[str] = ()) -> str:
     return _cut([*lines, *map(_row, _by_weight(result.results))])
 
 
-def commit_message(result: RunResult, built: str | None = None) -> str:
-    """The message of the commit that holds a run; `built` is the document that was built anew."""
-    written = [source.source_id for source in result.results if source.written]
-    changed = [source.source_id for source in result.results if source.outcome is Outcome.FETCHED]
+def commit_message(pages: Sequence[Pending], built: str | None = None) -> str:
+    """The message of a commit: what it holds of each source, and the document `built` where that is in it."""
+    changed = [page.source_id for page in pages if page.changed]
+    other = [page.source_id for page in pages if not page.changed]
     if changed:
         subject = _subject(f"Refresh {counted(len(changed), 'source')}", changed)
-    elif result.confirms_only:
-        subject = _subject(f"Confirm {counted(len(written), 'source')}, no content changed", written)
+    elif not other:
+        subject = f"Build {printable(built or '')}"
     else:
-        subject = _subject(
-            f"Update metadata of {counted(len(written), 'source')}, no content changed", written
-        )
+        what = "Confirm" if all(page.confirms for page in pages) else "Update metadata of"
+        subject = _subject(f"{what} {counted(len(other), 'source')}, no content changed", other)
     body = [
         f"{title}: {', '.join(ids)}"
-        for title, ids in (("Changed", changed), ("Also written", sorted(set(written) - set(changed))))
+        for title, ids in (("Changed", changed), ("Also written", sorted(other)))
         if ids
     ]
     if built:

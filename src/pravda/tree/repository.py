@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pravda.tree.committed import Committed
 from pravda.tree.git import REMOTE_PATIENCE, Git, GitTrouble, words_of
 
 MOST_REBASES: Final = 3
@@ -71,13 +72,17 @@ class Repository:
 
     # committing
 
-    def commit(self, names: Sequence[str], message: str) -> str | None:
+    def commit(self, names: Sequence[str], message: str, seen: Mapping[str, str] | None = None) -> str | None:
         """Commit these files of the tree as they are on disk; the commit's hash, None: nothing differs.
 
-        What else is staged or changed stays so. Bytes are stored verbatim, whatever the attributes say.
+        What else is staged or changed stays so. Bytes are stored verbatim, whatever the attributes say. `seen` has
+        git's hashes of files that must still be what was looked at. Raises GitTrouble.
         """
-        head = self._git.text_or_none("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        head = self._head()
         entries = self._stored(names)
+        now = {name: entry.blob for name, (_path, entry) in zip(names, entries, strict=True)}
+        if moved := [name for name, blob in (seen or {}).items() if now.get(name) != blob]:
+            raise GitTrouble(f"{moved[0]} was changed by another meanwhile, so nothing is committed")
         with self._index(head) as index:
             self._put(entries, index)
             tree = self._git.text("write-tree", variables=index)
@@ -89,6 +94,19 @@ class Repository:
         self._git.text("update-ref", "-m", "pravda refresh", "HEAD", new, head or "")
         return new
 
+    def committed(self) -> Committed:
+        """The tree's files as the last commit has them."""
+        head = self._head()
+        entries = self._entries(head) if head else {}
+        return Committed(
+            self._git,
+            {
+                path.removeprefix(self._prefix): entry.blob
+                for path, entry in entries.items()
+                if path.startswith(self._prefix)
+            },
+        )
+
     def is_ignored(self, name: str) -> bool:
         """Whether git is told to leave a file of the tree out, and has not taken it in before."""
         return self._git.run("check-ignore", "--quiet", "--", name).returncode == 0
@@ -98,6 +116,10 @@ class Repository:
         asked = "".join(f"{name}\0" for name in names).encode()
         fields = os.fsdecode(self._git.data("check-attr", "-z", "--stdin", "text", stdin=asked)).split("\0")
         return tuple(name for name, value in zip(fields[::3], fields[2::3], strict=False) if value != "unset")
+
+    def _head(self) -> str | None:
+        """The last commit; None: there is none yet."""
+        return self._git.text_or_none("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 
     def _stored(self, names: Sequence[str]) -> list[tuple[str, _Entry]]:
         """The files as objects of the repository, by path from its top."""
@@ -179,6 +201,11 @@ class Repository:
         if refusal is not None:
             raise GitTrouble(f"{target.remote} did not take the commit, which stays here: {refusal}")
         return Pushed(commit=tip, warning="" if tip == head else self._follow(head, tip))
+
+    def is_ahead(self, target: Target) -> bool:
+        """Whether there are commits that the remote branch, as it was last seen, does not have."""
+        count = self._git.text_or_none("rev-list", "--count", f"{target.tracking}..HEAD", "--")
+        return count not in (None, "0")
 
     def _refusal(self, target: Target, commit: str) -> str | None:
         """Why the remote does not take a commit; None: it has it. Raises GitTrouble where it was not reached."""
