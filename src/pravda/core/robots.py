@@ -115,6 +115,8 @@ class Robots:
 
     def rule_against(self, product_token: str, url: str) -> str | None:
         """The longest rule that forbids a URL, as "Disallow: /path"; None: the URL is allowed, or none."""
+        if not self._groups:
+            return None  # as on most hosts
         try:
             question = _question(parse(url).target)
         except BadURL:

@@ -185,6 +185,8 @@ def _client_redirects(
 ) -> tuple[str, ...]:
     if response is None or content is None or exchange.ending is Ending.CORRUPT:
         return ()
+    if not content.bytes and response.value("refresh") is None:
+        return ()
     page = Page(
         exchange.content.read(_HEAD_BYTES) if exchange.content else b"",
         content_type=response.value("content-type"),
