@@ -248,3 +248,11 @@ def test_no_bytes_raise(body, content_type, charset):
     assert isinstance(page.title, str)
     assert all(isinstance(text, str) for text in (*page.headings, *page.scripts, *page.sources))
     assert isinstance(page.cut, bool)
+
+
+@pytest.mark.parametrize("body", [b"", b"\0"])
+def test_xml_that_holds_nothing(body):
+    """A body of an XML type in which a parser finds no document at all has no tree and shows nothing."""
+    page = Page(body, content_type="application/xml", charset="utf-8")
+    assert page.root is None
+    assert page.visible == ""
