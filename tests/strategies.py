@@ -92,7 +92,16 @@ EVIDENCE = st.builds(
     captured_at=MOMENTS,
     response=st.none() | RESPONSES,
     content=st.none() | CONTENTS,
-    redirects=st.lists(st.builds(Hop, url=TEXTS, status=st.integers(300, 399)), max_size=2).map(tuple),
+    redirects=st.lists(
+        st.builds(
+            Hop,
+            url=TEXTS,
+            status=st.integers(300, 399),
+            received_at=st.none() | MOMENTS,
+            remote_address=st.none() | TEXTS,
+        ),
+        max_size=2,
+    ).map(tuple),
     client_redirects=st.lists(TEXTS, max_size=2).map(tuple),
     trouble=st.none() | TROUBLES,
     sent=VALIDATORS,

@@ -383,3 +383,14 @@ def test_a_gate_that_breaks_leaves_nothing_open(origin):
 
     with pytest.raises(RuntimeError, match="a fault of ours"):
         through_gate(origin, fail)
+
+
+def test_every_hop_says_when_and_from_where(origin):
+    """Each redirect that was followed keeps the time of its headers and the address that answered."""
+    origin.routes["/a"] = to("/b")
+    origin.routes["/b"] = to("/end")
+    evidence = look(origin.url("/a")).evidence
+    assert [(hop.status, hop.remote_address) for hop in evidence.redirects] == [(302, "127.0.0.1")] * 2
+    times = [hop.received_at for hop in evidence.redirects if hop.received_at]
+    assert len(times) == 2
+    assert evidence.requested_at <= times[0] <= times[1] <= evidence.captured_at

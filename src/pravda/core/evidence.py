@@ -76,6 +76,10 @@ class Hop:
 
     url: str
     status: int
+    received_at: datetime | None = None
+    """When its headers were complete; None: the engine does not tell."""
+    remote_address: str | None = None
+    """Of the server that answered; None: the engine does not tell, or a proxy stood between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from pravda.core.evidence import (
     Artifact,
     Content,
     Evidence,
+    Hop,
     Note,
     Tls,
     Trouble,
@@ -129,7 +130,7 @@ def _failure(failure: Failure) -> Json:
 
 def _http(seen: Evidence) -> Json:
     response = seen.response
-    redirects: list[Json] = [{"url": hop.url, "status": hop.status} for hop in seen.redirects]
+    redirects: list[Json] = [_hop(hop) for hop in seen.redirects]
     if response is None:
         empty: dict[str, Json] = dict.fromkeys(("status", "version", "remote_address", "tls"))
         return empty | {"headers": [], "redirects": redirects} if redirects else None
@@ -145,6 +146,15 @@ def _http(seen: Evidence) -> Json:
 
 def _tls(tls: Tls) -> Json:
     return {"version": tls.version, "cipher": tls.cipher, "verified": tls.verified, "problem": tls.problem}
+
+
+def _hop(hop: Hop) -> Json:
+    return {
+        "url": hop.url,
+        "status": hop.status,
+        "received_at": _maybe(hop.received_at, time_text),
+        "remote_address": hop.remote_address,
+    }
 
 
 def _content(content: Content) -> Json:

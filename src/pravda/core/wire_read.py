@@ -239,7 +239,13 @@ def _read_tls(part: _Fields) -> Tls:
 
 def _read_hops(part: _Fields) -> tuple[Hop, ...]:
     return tuple(
-        Hop(url=item.text("url"), status=item.take("status", int)) for item in part.items("redirects")
+        Hop(
+            url=item.text("url"),
+            status=item.take("status", int),
+            received_at=item.time("received_at") if item.has("received_at") else None,
+            remote_address=item.maybe("remote_address", str),
+        )
+        for item in part.items("redirects")
     )
 
 

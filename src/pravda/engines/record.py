@@ -72,7 +72,7 @@ def observed(attempt: Attempt, engine: str, ended_at: datetime, seconds: float) 
         captured_at=last.headers_at or ended_at,
         response=response,
         content=content,
-        redirects=tuple(Hop(url=hop.url, status=hop.head.status) for hop in hops if hop.head),
+        redirects=tuple(_hop(hop, hop.head) for hop in hops if hop.head),
         client_redirects=_client_redirects(last, content, response),
         trouble=attempt.trouble,
         sent=attempt.sent,
@@ -82,6 +82,15 @@ def observed(attempt: Attempt, engine: str, ended_at: datetime, seconds: float) 
         timings=_timings(last, seconds),
     )
     return Observed(evidence=evidence, contents=kept.contents)
+
+
+def _hop(exchange: Exchange, head: Head) -> Hop:
+    return Hop(
+        url=exchange.url,
+        status=head.status,
+        received_at=exchange.headers_at,
+        remote_address=exchange.remote_address,
+    )
 
 
 class _Kept:

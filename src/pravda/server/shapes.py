@@ -191,7 +191,16 @@ _HTTP = record(
         "status": maybe({"type": "integer"}),
         "version": maybe(TEXT),
         "headers": many({"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}),
-        "redirects": many(record({"url": TEXT, "status": {"type": "integer"}})),
+        "redirects": many(
+            record(
+                {
+                    "url": TEXT,
+                    "status": {"type": "integer"},
+                    "received_at": maybe(TIME),
+                    "remote_address": maybe(TEXT),
+                }
+            )
+        ),
         "remote_address": maybe(TEXT),
         "tls": maybe(
             record({"version": maybe(TEXT), "cipher": maybe(TEXT), "verified": FLAG, "problem": maybe(TEXT)})
