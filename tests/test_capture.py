@@ -610,6 +610,31 @@ def test_cancelled_capture_is_kept() -> None:
     run(story())
 
 
+def test_a_capture_cancelled_while_it_is_stored_is_kept() -> None:
+    """Whoever goes away after the page was seen, and before it is stored, costs no evidence."""
+
+    async def story() -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        class Slow(MemoryArchive):
+            async def keep(self, snapshot: Snapshot, contents: Mapping[str, Contents]) -> None:
+                begun.set()
+                await gate.wait()
+                await super().keep(snapshot, contents)
+
+        w = World(Slow(), GOOD)
+        task = asyncio.create_task(w.capture())
+        await begun.wait()
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.05, gate.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (kept,) = await w.pravda.history(Query())
+        assert kept.state is State.LIVE
+
+    run(story())
+
+
 def test_one_impatient_caller_does_not_end_the_attempt_of_others() -> None:
     """Of two captures that share an attempt, the one that is cancelled leaves; the other gets its answer."""
 

@@ -219,12 +219,12 @@ class Pravda:
             fresh_connection=step.fresh_connection,
         )
         observed = await self._observed(order)
+        storing = asyncio.create_task(self._stored(case, observed, held))
         try:
-            snapshot = await self._judged(case, observed, held)
-            snapshot = await self._kept(case, snapshot, observed.contents)
+            snapshot = await asyncio.shield(storing)
         finally:
-            for contents in observed.contents.values():
-                contents.close()
+            await asyncio.wait({storing})  # what was seen is kept, whoever goes away meanwhile
+            storing.exception()  # asked for, lest the loop complain that nobody heard of it
         trouble = snapshot.evidence.trouble
         if trouble is not None and trouble.reason is Reason.CANCELLED:
             raise asyncio.CancelledError
@@ -252,6 +252,14 @@ class Pravda:
                     trouble=trouble,
                 )
             )
+
+    async def _stored(self, case: _Case, observed: Observed, held: _Usable | None) -> Snapshot:
+        try:
+            snapshot = await self._judged(case, observed, held)
+            return await self._kept(case, snapshot, observed.contents)
+        finally:
+            for contents in observed.contents.values():
+                contents.close()
 
     async def _judged(self, case: _Case, observed: Observed, held: _Usable | None) -> Snapshot:
         evidence = observed.evidence
